@@ -43,6 +43,9 @@ function tagOf(href: string): HtmlTagDescriptor {
 
 export default defineConfig({
   base: '/console/',
+  // The service may be below a path of its host. Its page gets that path from the server, and other files name each other by relative
+  // URLs.
+  experimental: { renderBuiltUrl: (_file, { hostType }) => (hostType === 'html' ? undefined : { relative: true }) },
   // See src/visible/jsx-runtime.ts.
   plugins: [react({ jsxImportSource: '#visible' }), preloadInbox()],
   // The server puts a fresh nonce in its place in each answer.

@@ -47,7 +47,11 @@ export const DATABASE_URL_FORM =
   'sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>, each part percent-encoded';
 
 const EnvironmentSchema = z.object({
-  HOST: z.string().default('127.0.0.1'),
+  HOST: z
+    .string()
+    // An IPv6 address may have the brackets that it has in a URL.
+    .transform((host) => host.replace(/^\[(.*)\]$/, '$1'))
+    .default('127.0.0.1'),
   PORT: port.default(8080),
   QM_PUBLIC_URL: baseUrl.optional(),
   QM_TRUSTED_PROXIES: list
@@ -68,6 +72,7 @@ const EnvironmentSchema = z.object({
     .optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
+  QM_OIDC_TRUST_EMAILS: z.enum(['', '0', '1']).default('0'),
   QM_OIDC_TOKEN_TYPES: list.pipe(z.array(z.string()).min(1, { error: 'should name a type' })).default(['at+jwt']),
   QM_OIDC_CLIENT_ID: z.string().min(1).optional(),
   QM_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
@@ -95,6 +100,9 @@ const EnvironmentSchema = z.object({
   QM_RATE_LIMIT_PUBLIC: requestsAMinute.default(3000),
   QM_RATE_LIMIT_REGISTRATION: requestsAMinute.default(10),
   QM_OTLP_MAX_BYTES: wholeNumber(1024, 256 * 1024 * 1024).default(64 * 1024 * 1024),
+  QM_OTLP_ORIGINS: list
+    .pipe(z.array(z.string().refine(isOrigin, { error: 'should be origins, such as https://app.example.com' })))
+    .default([]),
   QM_OTLP_GRPC_PORT: portOrOff.default(4317),
   QM_CONSOLE: z.enum(['on', 'off']).default('on'),
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
@@ -183,6 +191,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
       issuer: env.QM_OIDC_ISSUER ?? null,
       audience: env.QM_OIDC_AUDIENCE,
       emailClaim: env.QM_OIDC_EMAIL_CLAIM,
+      /** Whether an email without a flag counts as verified. */
+      trustsEmails: env.QM_OIDC_TRUST_EMAILS === '1',
       tokenTypes: env.QM_OIDC_TOKEN_TYPES,
     },
     /** The web console as a client of the issuer. `clientId` null: no sign-in by browser. */
@@ -214,6 +224,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
             registration: env.QM_RATE_LIMIT_REGISTRATION,
           },
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
+    /** The origins whose pages may send traces from a browser. */
+    tracesOrigins: env.QM_OTLP_ORIGINS,
     /** On the same host as HTTP. Null: OTLP/gRPC is off. */
     otlpGrpcPort: env.QM_OTLP_GRPC_PORT === 'off' ? null : env.QM_OTLP_GRPC_PORT,
     console: env.QM_CONSOLE === 'on',
@@ -246,8 +258,19 @@ function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings
   return faults;
 }
 
+/** A path that means the same in a URL, in a page and in a header. */
+const PLAIN_PATH = /^(\/[\w.~-]+)*\/*$/;
+
+/** The first segments of the service's own paths. */
+const OWN_PATH = /^\/(v1|trpc|console|docs|oidc|openapi\.json|favicon\.ico|healthz|readyz|\.well-known)(\/|$)/i;
+
 /** Tokens would name `http://0.0.0.0:8080` as their issuer. No caller can use that address. */
 function addressFaults({ HOST, QM_PUBLIC_URL }: Settings): string[] {
+  const path = QM_PUBLIC_URL === undefined ? '' : new URL(QM_PUBLIC_URL).pathname;
+  if (!PLAIN_PATH.test(path)) return ['QM_PUBLIC_URL: should have a path of letters, digits and . _ ~ - alone'];
+  if (OWN_PATH.test(path)) {
+    return ['QM_PUBLIC_URL: should have another path, because the service has paths of its own that begin with it'];
+  }
   if (!isEveryAddress(QM_PUBLIC_URL === undefined ? HOST : hostOf(QM_PUBLIC_URL))) return [];
   return QM_PUBLIC_URL === undefined
     ? ['QM_PUBLIC_URL: is required if HOST is every address of the machine: the address that callers use']
@@ -265,6 +288,9 @@ function clientFaults(env: Settings): string[] {
   }
   if (env.QM_OIDC_CLIENT_ID !== undefined && env.QM_OIDC_ISSUER === undefined) {
     faults.push('QM_OIDC_CLIENT_ID: needs QM_OIDC_ISSUER');
+  }
+  if (env.QM_OIDC_TRUST_EMAILS === '1' && isPublicIssuer(env.QM_OIDC_ISSUER)) {
+    faults.push('QM_OIDC_TRUST_EMAILS: is only for an issuer whose users one organization manages');
   }
   return faults;
 }
@@ -324,6 +350,12 @@ function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
+/** Whether it is written as browsers send it in `Origin`. */
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
+}
+
 /** Whether it is the unspecified address, in any spelling: `0.0.0.0`, `0`, `::`, `0:0::0`, `::ffff:0.0.0.0`. */
 function isEveryAddress(host: string): boolean {
   const url = URL.parse(`http://${host.includes(':') ? `[${host}]` : host}`);
@@ -333,6 +365,13 @@ function isEveryAddress(host: string): boolean {
 /** Over http, an attacker on the network could replace the issuer's keys. */
 function isSafeIssuer(url: string): boolean {
   return new URL(url).protocol === 'https:' || isLoopback(hostOf(url));
+}
+
+/** An issuer at which anybody can have an account, so that its users partly choose their emails themselves. */
+function isPublicIssuer(issuer = ''): boolean {
+  return /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad))(\/|$)/i.test(
+    issuer,
+  );
 }
 
 /** The values that Express accepts as a trusted proxy. */

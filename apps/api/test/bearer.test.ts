@@ -54,6 +54,7 @@ describe('the development identity provider', () => {
       audience: AUDIENCE,
       tokenTypes: ['at+jwt'],
       emailClaim: 'email',
+      trustsEmails: false,
       now: () => new Date(),
     });
     const { accessToken, idToken } = await obtainToken({ issuer, email: 'ada@example.com' });
@@ -70,6 +71,7 @@ describe('the development identity provider', () => {
       audience: AUDIENCE,
       tokenTypes: ['at+jwt'],
       emailClaim: 'upn',
+      trustsEmails: false,
       now: () => new Date(),
     });
     const { accessToken } = await obtainToken({ issuer, email: 'ada@example.com' });
@@ -101,6 +103,12 @@ describe('accepted', () => {
   test('a configured token type, in any spelling', async () => {
     const { issuer, verifier } = await world({ tokenTypes: ['application/JWT'] });
     expect(await verifier.verify(await issuer.sign({}, { typ: 'jwt' }))).toMatchObject({ subject: 'someone' });
+    expect(await reasonOf(verifier.verify(await issuer.sign()))).toBe('credentials_invalid');
+  });
+
+  test('no token type, if none is configured', async () => {
+    const { issuer, verifier } = await world({ tokenTypes: ['none'] });
+    expect(await verifier.verify(await issuer.sign({}, { typ: undefined }))).toMatchObject({ subject: 'someone' });
     expect(await reasonOf(verifier.verify(await issuer.sign()))).toBe('credentials_invalid');
   });
 });

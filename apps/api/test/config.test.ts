@@ -14,7 +14,7 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
     databaseUrl: 'sqlite:data/quartermaster.db',
     databasePool: 10,
     bootstrapApiKey: null,
-    oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
+    oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', trustsEmails: false, tokenTypes: ['at+jwt'] },
     consoleClient: { clientId: null, clientSecret: null, scopes: 'openid email profile' },
     administrators: null,
     secretKey: null,
@@ -26,6 +26,7 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
     maxConnectionsPerAddress: 500,
     rateLimits: { principal: 1200, ingest: 6000, address: 300, publicPaths: 3000, registration: 10 },
     otlpMaxBytes: 64 * 1024 * 1024,
+    tracesOrigins: [],
     otlpGrpcPort: 4317,
     console: true,
     selfService: true,
@@ -70,6 +71,12 @@ test('every variable is read', () => {
   expect(config.allowedNetworks).toEqual(['127.0.0.0/8', '::1', '10.1.2.3']);
 });
 
+test('regression: HOST may be an IPv6 address in brackets', () => {
+  expect(readConfig({ HOST: '[::1]' }).host).toBe('::1');
+  expect(readConfig({ HOST: '::1' }).host).toBe('::1');
+  expect(refusal({ HOST: '[::]' })).toMatch(/^QM_PUBLIC_URL: is required/);
+});
+
 test('the client of the web console and the claim of administrators are read', () => {
   const issuer = { QM_OIDC_ISSUER: 'https://id.example.com' };
   expect(readConfig(issuer)).toMatchObject({
@@ -95,11 +102,20 @@ test.each([
   ['QM_OIDC_ADMIN_CLAIM', { QM_OIDC_ADMIN_VALUE: 'hunter2' }],
   ['QM_OIDC_CLIENT_SECRET', { QM_OIDC_ISSUER: 'https://id.example.com', QM_OIDC_CLIENT_SECRET: 'hunter2' }],
   ['QM_OIDC_CLIENT_ID', { QM_OIDC_CLIENT_ID: 'hunter2' }],
-])('%s is refused without the variable that it needs', (name, environment) => {
-  const message = refusal(environment);
-  expect(message).toMatch(new RegExp(`^${name}: `));
-  expect(message).not.toContain('hunter2');
-});
+  ...[
+    'https://accounts.google.com',
+    'https://login.microsoftonline.com/common/v2.0',
+    'https://login.microsoftonline.com/organizations/v2.0',
+    'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0',
+  ].map((issuer) => ['QM_OIDC_TRUST_EMAILS', { QM_OIDC_ISSUER: issuer, QM_OIDC_TRUST_EMAILS: '1' }] as const),
+] as const)(
+  '%s is refused without a variable that it needs, or with one that it does not fit: %j',
+  (name, environment) => {
+    const message = refusal(environment);
+    expect(message).toMatch(new RegExp(`^${name}: `));
+    expect(message).not.toContain('hunter2');
+  },
+);
 
 const INVALID: [string, string][] = [
   ['PORT', '65536'],
@@ -108,6 +124,14 @@ const INVALID: [string, string][] = [
   ['PORT', '80.5'],
   ['QM_PUBLIC_URL', 'qm.hunter2.example'],
   ['QM_PUBLIC_URL', 'ftp://hunter2.example'],
+  ['QM_PUBLIC_URL', 'https://qm.example.com//hunter2'],
+  ['QM_PUBLIC_URL', 'https://qm.example.com/hunter2$&'],
+  ['QM_PUBLIC_URL', 'https://qm.example.com/v1/hunter2'],
+  ['QM_PUBLIC_URL', 'https://qm.example.com/Console'],
+  ['QM_OTLP_ORIGINS', '*'],
+  ['QM_OTLP_ORIGINS', 'hunter2.example'],
+  ['QM_OTLP_ORIGINS', 'https://hunter2.example/'],
+  ['QM_OTLP_ORIGINS', 'null'],
   ['QM_TRUSTED_PROXIES', 'hunter2'],
   ['QM_TRUSTED_PROXIES', '10.0.0.0/8,10.0.0.0/99'],
   ['DATABASE_URL', 'mysql://user:hunter2@localhost/qm'],
@@ -143,6 +167,7 @@ const INVALID: [string, string][] = [
   ['QM_OTLP_MAX_BYTES', 'hunter2'],
   ['QM_OTLP_MAX_BYTES', String(256 * 1024 * 1024 + 1)],
   ['QM_OIDC_TOKEN_TYPES', ','],
+  ['QM_OIDC_TRUST_EMAILS', 'hunter2'],
   ['QM_OIDC_SCOPES', 'hunter2'],
   ['QM_OIDC_SCOPES', 'openid  hunter2'],
   ['QM_PUBLIC_URL', 'https://me:hunter2@qm.example.com'],

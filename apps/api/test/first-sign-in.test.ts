@@ -126,6 +126,17 @@ test.each([TERMS_NOT_ACCEPTED, { ...TERMS_NOT_ACCEPTED, accepted: true }])(
   },
 );
 
+test.each([
+  ['ada@例え.テスト', 'ada@xn--r8jz45g.xn--zckzah'],
+  ['ada@xn--r8jz45g.xn--zckzah', 'ada@例え.テスト'],
+  ['ada@bücher.example', 'Ada@BÜCHER.example'],
+])('regression: the user %s signs in with the email %s', async (registered, email) => {
+  const { db, enter } = await door();
+  const id = await register(db, { email: registered });
+  expect(await enter({ email, email_verified: true })).toMatchObject({ id });
+  expect(await userOf(db, id)).toMatchObject({ email: registered });
+});
+
 test('an email of the userinfo endpoint links too', async () => {
   const { db, enter, issuer } = await door();
   const id = await register(db);

@@ -35,7 +35,7 @@ describe('the email of a token', () => {
     [
       'that says nothing of verification',
       { sub: 'someone', email: 'a@b.example' },
-      { email: 'a@b.example', verified: false },
+      { email: 'a@b.example', verified: null },
     ],
     ['of another subject', { sub: 'other', email: 'a@b.example', email_verified: true }, null],
     ['without a subject', { email: 'a@b.example', email_verified: true }, null],
@@ -48,9 +48,9 @@ describe('the email of a token', () => {
   });
 
   test.each<[string, Record<string, unknown>, unknown]>([
-    ['only email_verified', { upn: 'a@b.example', email_verified: true }, false],
-    ['only email_verified, as text', { upn: 'a@b.example', email_verified: 'true' }, false],
-    ['a verified standard email claim', { upn: 'a@b.example', email: 'b@b.example', email_verified: true }, false],
+    ['only email_verified', { upn: 'a@b.example', email_verified: true }, null],
+    ['only email_verified, as text', { upn: 'a@b.example', email_verified: 'true' }, null],
+    ['a verified standard email claim', { upn: 'a@b.example', email: 'b@b.example', email_verified: true }, null],
     ['its own verification claim', { upn: 'a@b.example', upn_verified: true, email_verified: false }, true],
     ['its own verification claim, as text', { upn: 'a@b.example', upn_verified: 'true' }, true],
     [
@@ -74,7 +74,22 @@ describe('the email of a token', () => {
     const flag = { ...body, email_verified: undefined };
     const other = await world({ emailClaim: 'upn' });
     other.issuer.answers[USERINFO] = () => ({ body: flag });
-    expect(await emailOf(other, {})).toEqual({ email: 'a@b.example', verified: false });
+    expect(await emailOf(other, {})).toEqual({ email: 'a@b.example', verified: null });
+  });
+
+  test.each<[string, Record<string, unknown>, boolean]>([
+    ['no flag', {}, true],
+    ['a flag that is true', { email_verified: true }, true],
+    ['a flag that is false', { email_verified: false }, false],
+    ['a flag that is false, as text', { email_verified: 'false' }, false],
+  ])('of an issuer whose emails are trusted, with %s', async (_name, flag, verified) => {
+    const said = { email: 'a@b.example', ...flag };
+    const inToken = await world({ trustsEmails: true });
+    expect(await emailOf(inToken, said)).toEqual({ email: 'a@b.example', verified });
+    expect(inToken.issuer.asked[USERINFO]).toBeUndefined();
+    const inUserinfo = await world({ trustsEmails: true });
+    inUserinfo.issuer.answers[USERINFO] = () => ({ body: { sub: 'someone', ...said } });
+    expect(await emailOf(inUserinfo, {})).toEqual({ email: 'a@b.example', verified });
   });
 
   test('is requested once a minute, even if the issuer returns none', async () => {

@@ -162,3 +162,19 @@ test('an administrator of a sub-tenant sees and administers it alone', async () 
   expect(await page.getByText(others[0].name).count()).toBe(0);
   await done();
 });
+
+test('a platform administrator lets another identity of a person take over, and withdraws that', async () => {
+  const as = world.server.admin;
+  const { items } = await world.server.ok('GET', `/v1/users?email=${VIEWER}`, { as });
+  const path = `/v1/users/${items[0].id}/identity-relink`;
+  const { page, expectFaultless, done } = await world.open(`/people?item=${items[0].id}`);
+  await page.getByRole('button', { name: 'Let another identity take over' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Let it take over' }).click();
+  await page.getByText('The next sign-in with the verified email takes over').waitFor();
+  expect((await world.server.ok('GET', path, { as })).allowedUntil).not.toBeNull();
+  await expectFaultless('allowed');
+  await page.getByRole('button', { name: 'Withdraw that' }).click();
+  await page.getByRole('button', { name: 'Let another identity take over' }).waitFor();
+  expect((await world.server.ok('GET', path, { as })).allowedUntil).toBeNull();
+  await done();
+});

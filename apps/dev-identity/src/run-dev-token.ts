@@ -29,7 +29,7 @@ export async function runDevToken({ argv, environment, stdout, stderr }: Invocat
     stderr.write(USAGE);
     return 2;
   }
-  const host = environment['HOST'] || '127.0.0.1';
+  const host = (environment['HOST'] || '127.0.0.1').replace(/^\[(.*)\]$/, '$1');
   const port = environment['PORT'] || '8080';
   const server = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   try {

@@ -2,6 +2,7 @@
 
 export const AUDIT_OPERATIONS = [
   'accept_membership',
+  'allow_identity_relink',
   'apply_provider_recommendations',
   'bootstrap',
   'cancel_operator_task',
@@ -41,6 +42,7 @@ export const AUDIT_OPERATIONS = [
   'get_gateway',
   'get_gateway_session',
   'get_graph',
+  'get_identity_relink',
   'get_inventory_item',
   'get_manifest',
   'get_manifest_schema',
@@ -85,6 +87,7 @@ export const AUDIT_OPERATIONS = [
   'list_users',
   'put_provider_credential',
   'register_user',
+  'relink_identity',
   'remove_development_users',
   'remove_expired_invitation',
   'remove_unclaimed_user',
@@ -112,4 +115,5 @@ export const AUDIT_OPERATIONS = [
   'update_tenant',
   'update_tenant_limits',
   'verify_audit_events',
+  'withdraw_identity_relink',
 ] as const;

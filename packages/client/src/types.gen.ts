@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -414,7 +414,7 @@ export type RegisterInput = {
  */
 export type RegistrationUserInput = {
     /**
-     * An email address. It is compared case-insensitively.
+     * An email address. Its domain may be internationalised, such as `例え.テスト`, or in punycode. It is compared case-insensitively, and by the punycode of its domain.
      */
     email: string;
     displayName?: string | null;
@@ -3612,8 +3612,8 @@ export type TelemetryProblem = {
  * - `rate_limited`: Too many requests, or too much telemetry at once (429).
  * - `tenant_limit_reached`: A limit of the tenant is reached (409).
  * - `body_too_large`: The body is larger than the server accepts (413).
- * - `media_type_unsupported`: The body is neither protobuf nor JSON, or is compressed in another way than gzip (415).
- * - `request_malformed`: The body could not be decoded (400).
+ * - `media_type_unsupported`: The body is neither protobuf nor JSON, or is compressed in another way than gzip, deflate or zstd (415).
+ * - `request_malformed`: The body could not be decompressed or decoded (400).
  * - `server_failed`: The server or its database was not ready, or failed (5xx).
  * - `records_rejected`: Some records of an accepted request were rejected, as its partial success says.
  * - `metrics_dropped`: Metric data points were received and dropped. Calls and tokens are read from spans and log records.
@@ -4107,6 +4107,21 @@ export type UserPage = {
      * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
+};
+
+/**
+ * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+ */
+export type IdentityRelink = {
+    userId: string;
+    /**
+     * Until when another identity may take over. Null: it may not.
+     */
+    allowedUntil: Timestamp | null;
+    /**
+     * Who allowed it: `user:<id>` or `service_account:<tenant>/<id>`. Null: it is not allowed.
+     */
+    allowedBy: string | null;
 };
 
 /**
@@ -5708,7 +5723,7 @@ export type GetGraphResponse = GetGraphResponses[keyof GetGraphResponses];
 
 export type IngestLogsData = {
     /**
-     * An ExportLogsServiceRequest, with gzip or without compression.
+     * An ExportLogsServiceRequest, with gzip, deflate or zstd, or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -6450,7 +6465,7 @@ export type RevokeMySessionResponse = RevokeMySessionResponses[keyof RevokeMySes
 
 export type IngestMetricsData = {
     /**
-     * An ExportMetricsServiceRequest, with gzip or without compression.
+     * An ExportMetricsServiceRequest, with gzip, deflate or zstd, or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -11073,7 +11088,7 @@ export type ListTracesResponse = ListTracesResponses[keyof ListTracesResponses];
 
 export type IngestTracesData = {
     /**
-     * An ExportTraceServiceRequest, with gzip or without compression.
+     * An ExportTraceServiceRequest, with gzip, deflate or zstd, or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -11758,6 +11773,200 @@ export type EnableUserResponses = {
 };
 
 export type EnableUserResponse = EnableUserResponses[keyof EnableUserResponses];
+
+export type WithdrawIdentityRelinkData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/identity-relink';
+};
+
+export type WithdrawIdentityRelinkErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type WithdrawIdentityRelinkError = WithdrawIdentityRelinkErrors[keyof WithdrawIdentityRelinkErrors];
+
+export type WithdrawIdentityRelinkResponses = {
+    /**
+     * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+     */
+    200: IdentityRelink;
+};
+
+export type WithdrawIdentityRelinkResponse = WithdrawIdentityRelinkResponses[keyof WithdrawIdentityRelinkResponses];
+
+export type GetIdentityRelinkData = {
+    body?: never;
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/identity-relink';
+};
+
+export type GetIdentityRelinkErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetIdentityRelinkError = GetIdentityRelinkErrors[keyof GetIdentityRelinkErrors];
+
+export type GetIdentityRelinkResponses = {
+    /**
+     * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+     */
+    200: IdentityRelink;
+};
+
+export type GetIdentityRelinkResponse = GetIdentityRelinkResponses[keyof GetIdentityRelinkResponses];
+
+export type AllowIdentityRelinkData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/identity-relink';
+};
+
+export type AllowIdentityRelinkErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `user_not_active` (User not active).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type AllowIdentityRelinkError = AllowIdentityRelinkErrors[keyof AllowIdentityRelinkErrors];
+
+export type AllowIdentityRelinkResponses = {
+    /**
+     * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+     */
+    200: IdentityRelink;
+};
+
+export type AllowIdentityRelinkResponse = AllowIdentityRelinkResponses[keyof AllowIdentityRelinkResponses];
 
 export type RevokePlatformAdministratorData = {
     body?: never;

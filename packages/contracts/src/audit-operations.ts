@@ -6,6 +6,7 @@ export const SERVICE_ACTIONS = [
   'further_reads',
   'further_refusals',
   'link_identity',
+  'relink_identity',
   'remove_development_users',
   'remove_expired_invitation',
   'remove_unclaimed_user',
@@ -17,6 +18,7 @@ export type ServiceAction = (typeof SERVICE_ACTIONS)[number];
 /** Every operationId. A test compares it with the operations: it cannot be computed from them, because one of them has it as a filter. */
 const OPERATION_IDS = [
   'accept_membership',
+  'allow_identity_relink',
   'apply_provider_recommendations',
   'cancel_operator_task',
   'claim_operator_task',
@@ -51,6 +53,7 @@ const OPERATION_IDS = [
   'get_gateway',
   'get_gateway_session',
   'get_graph',
+  'get_identity_relink',
   'get_inventory_item',
   'get_manifest',
   'get_manifest_schema',
@@ -116,6 +119,7 @@ const OPERATION_IDS = [
   'update_tenant',
   'update_tenant_limits',
   'verify_audit_events',
+  'withdraw_identity_relink',
 ] as const;
 
 /** All names that an audit event may have. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { withAsciiDomain } from './email-domain.ts';
 import { hidesText, visibleLine, visibleText, visibleValue } from './visible-text.ts';
 
 /** The maximum size of metadata, in bytes of UTF-8 when serialised as JSON. */
@@ -73,13 +74,24 @@ export const NoteInputSchema = z.string().overwrite(visibleText).max(2000);
  * A dot-atom before the @-sign (RFC 5322, section 3.4.1) and a domain with a top-level domain, which may be in punycode. The pattern
  * of zod refuses some of these addresses.
  */
-const EMAIL =
+const ASCII_EMAIL =
   /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+\.)*[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+(?:[A-Za-z]{2,}|[Xx][Nn]--[A-Za-z0-9-]+)$/;
 
+/** The same with an internationalised domain, which is written without the flag `u`, so that every reader of JSON Schema takes it. */
+const EMAIL =
+  /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+\.)*[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9\u0080-\uffff][A-Za-z0-9\u0080-\uffff-]*\.)+(?:[A-Za-z\u0080-\uffff]{2,}|[Xx][Nn]--[A-Za-z0-9-]+)$/;
+
 export const EmailSchema = z
-  .email({ pattern: EMAIL })
+  .email({ pattern: EMAIL, abort: true })
   .max(254)
-  .describe('An email address. It is compared case-insensitively.');
+  .refine((email) => isAsciiEmail(withAsciiDomain(email)), { error: 'the domain of the email is not valid' })
+  .describe(
+    'An email address. Its domain may be internationalised, such as `例え.テスト`, or in punycode. It is compared case-insensitively, and by the punycode of its domain.',
+  );
+
+function isAsciiEmail(email: string): boolean {
+  return ASCII_EMAIL.test(email) && email.length <= 254;
+}
 
 const isShortMetadata = (value: unknown) =>
   new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES;

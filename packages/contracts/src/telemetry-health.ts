@@ -17,8 +17,9 @@ const REASONS = {
   rate_limited: 'Too many requests, or too much telemetry at once (429).',
   tenant_limit_reached: 'A limit of the tenant is reached (409).',
   body_too_large: 'The body is larger than the server accepts (413).',
-  media_type_unsupported: 'The body is neither protobuf nor JSON, or is compressed in another way than gzip (415).',
-  request_malformed: 'The body could not be decoded (400).',
+  media_type_unsupported:
+    'The body is neither protobuf nor JSON, or is compressed in another way than gzip, deflate or zstd (415).',
+  request_malformed: 'The body could not be decompressed or decoded (400).',
   server_failed: 'The server or its database was not ready, or failed (5xx).',
   records_rejected: 'Some records of an accepted request were rejected, as its partial success says.',
   metrics_dropped:

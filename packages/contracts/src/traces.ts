@@ -146,7 +146,7 @@ export const ingestTraces = operation({
   tag,
   summary: 'Receive spans (OTLP/HTTP)',
   description:
-    'The endpoint for OpenTelemetry exporters. The body is protobuf or JSON, with gzip or without compression. Errors are google.rpc.Status messages in the encoding of the request. Spans are stored in the tenant and sub-tenant of the credential. A span that the same account sends again with the same content is stored once. A trace has at most 100,000 spans of one account.',
+    'The endpoint for OpenTelemetry exporters. The body is protobuf or JSON, with gzip, deflate (the zlib format) or zstd, or without compression. Errors are google.rpc.Status messages in the encoding of the request. Spans are stored in the tenant and sub-tenant of the credential. A span that the same account sends again with the same content is stored once. A trace has at most 100,000 spans of one account.',
   body: ExportTracesInputSchema,
   output: ExportTracesOutputSchema,
   errors: ['tenant_limit_reached', 'ingest_tenant_ambiguous'],

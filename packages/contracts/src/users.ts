@@ -285,6 +285,63 @@ export const revokePlatformAdministrator = operation({
   errors: ['user_not_found', 'platform_administrator_required', 'grant_exceeds_own', 'last_platform_administrator'],
 });
 
+/** How long another identity may take over, in hours. */
+export const IDENTITY_RELINK_HOURS = 24;
+
+const IdentityRelinkSchema = z
+  .strictObject({
+    userId: z.string(),
+    allowedUntil: TimestampSchema.nullable().describe('Until when another identity may take over. Null: it may not.'),
+    allowedBy: z
+      .string()
+      .nullable()
+      .describe('Who allowed it: `user:<id>` or `service_account:<tenant>/<id>`. Null: it is not allowed.'),
+  })
+  .meta({
+    id: 'IdentityRelink',
+    description: 'Whether the next sign-in with the verified email of a user may replace the identity of the user.',
+  });
+export type IdentityRelink = z.infer<typeof IdentityRelinkSchema>;
+
+export const getIdentityRelink = operation({
+  method: 'GET',
+  path: '/v1/users/{user_id}/identity-relink',
+  operationId: 'get_identity_relink',
+  scope: 'users:read',
+  tag,
+  summary: 'Get whether another identity may take over a user',
+  description: 'Says whether `allow_identity_relink` is in force. Only platform administrators may ask.',
+  params,
+  output: IdentityRelinkSchema,
+  errors: ['user_not_found', 'platform_administrator_required'],
+});
+
+export const allowIdentityRelink = operation({
+  method: 'PUT',
+  path: '/v1/users/{user_id}/identity-relink',
+  operationId: 'allow_identity_relink',
+  scope: 'users:write',
+  tag,
+  summary: 'Allow another identity to take over a user',
+  description: `For a user whose \`sub\` changed, for example because the application at the identity provider was replaced. Such a user is refused with \`identity_conflict\`. The next sign-in with the verified email of the user takes over: it replaces the identity, and ends the sessions of the former one. This is allowed once, for ${IDENTITY_RELINK_HOURS} hours, and no longer than the API key that allows it is valid. An unverified email never takes over. Whoever has that email at the identity provider gets every right of the user, so make sure that it still belongs to the same person. Only platform administrators may do this, not those by a claim alone, and for a platform administrator only those with the scope \`*\`. It ends when who allowed it loses these rights. Repeating the call begins the time again.`,
+  params,
+  output: IdentityRelinkSchema,
+  errors: ['user_not_found', 'user_not_active', 'platform_administrator_required', 'grant_exceeds_own'],
+});
+
+export const withdrawIdentityRelink = operation({
+  method: 'DELETE',
+  path: '/v1/users/{user_id}/identity-relink',
+  operationId: 'withdraw_identity_relink',
+  scope: 'users:write',
+  tag,
+  summary: 'Withdraw that another identity may take over',
+  description: 'Only platform administrators may do this. Idempotent: repeating the call changes nothing.',
+  params,
+  output: IdentityRelinkSchema,
+  errors: ['user_not_found', 'platform_administrator_required'],
+});
+
 function isLocale(text: string): boolean {
   try {
     return Intl.getCanonicalLocales(text).length === 1;

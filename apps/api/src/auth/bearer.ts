@@ -3,7 +3,7 @@ import { ApiError } from '../platform/errors.ts';
 import { parseApiKey } from './api-key-format.ts';
 import { issuerKeys } from './jwks.ts';
 import { isSubject } from './subject.ts';
-import { type TokenEmail, tokenEmails, type VerifiedToken } from './token-email.ts';
+import { type EmailRules, type TokenEmail, tokenEmails, type VerifiedToken } from './token-email.ts';
 
 const MAX_TOKEN_BYTES = 16 * 1024;
 const MAX_KEY_ID_LENGTH = 256;
@@ -13,6 +13,9 @@ export const SKEW_SECONDS = 60;
 
 /** Only asymmetric algorithms: with a symmetric one the public key could be used as the secret (RFC 8725 section 2.1). */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+
+/** Stands for tokens without a `typ`, as Okta sends them. */
+const NO_TYPE = 'none';
 
 /** Headers that would make us take the key from the token itself, or from an address in it. */
 const KEY_BEARING_HEADERS = ['jku', 'x5u', 'jwk', 'x5c'];
@@ -31,21 +34,23 @@ export type TokenVerifier = {
   whyNoEmail(token: string): Promise<string>;
 };
 
-export type TokenVerifierOptions = {
+export type TokenVerifierOptions = EmailRules & {
   issuer: string;
   audience: string;
-  /** Accepted `typ` of access tokens, such as `at+jwt` (RFC 9068). `application/` is optional, and case does not matter. */
+  /**
+   * Accepted `typ` of access tokens, such as `at+jwt` (RFC 9068). `application/` is optional, and case does not matter.
+   * {@link NO_TYPE} accepts tokens without one.
+   */
   tokenTypes: readonly string[];
-  emailClaim: string;
   now: () => Date;
   fetch?: typeof globalThis.fetch;
 };
 
 /** Verifies OIDC access tokens by RFC 9068, 8725 and 6750. Sends no request to the issuer before the first token. */
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
-  const { issuer, audience, emailClaim, now, fetch = globalThis.fetch } = options;
+  const { issuer, audience, emailClaim, trustsEmails, now, fetch = globalThis.fetch } = options;
   const keys = issuerKeys({ issuer, now, fetch });
-  const emails = tokenEmails({ emailClaim, now, fetch, endpoint: keys.userinfoEndpoint });
+  const emails = tokenEmails({ emailClaim, trustsEmails, now, fetch, endpoint: keys.userinfoEndpoint });
   const types = new Set(options.tokenTypes.map(normalisedType));
 
   return {
@@ -87,7 +92,8 @@ function headerOf(token: string): ProtectedHeaderParameters {
 function checkHeader(header: ProtectedHeaderParameters, types: ReadonlySet<string>): void {
   const { alg, typ, kid } = header;
   if (typeof alg !== 'string' || !ALGORITHMS.includes(alg)) throw refused('the algorithm is not allowed');
-  if (typeof typ !== 'string' || !types.has(normalisedType(typ))) throw refused('the token is not an access token');
+  const type = typ === undefined ? NO_TYPE : normalisedType(String(typ));
+  if (!types.has(type)) throw refused('the token is not an access token');
   if (kid !== undefined && !isKeyId(kid)) throw refused('the signing key is unknown');
   if ('crit' in header) throw refused('a critical header is not supported');
   if (KEY_BEARING_HEADERS.some((name) => name in header)) throw refused('the token contains or links its own key');

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { basePathOf } from '../platform/base-path.ts';
 import { isLoopback } from '../platform/loopback.ts';
 
 /** The names of the web console's cookies, and whether browsers send them only over https. */
@@ -14,14 +15,16 @@ export type CookieNames = {
 /**
  * The cookies of a service with this public URL. Over https their names have the prefix `__Host-`, so that browsers refuse
  * cookies that another host of the domain sets. That is not possible over http, which is allowed only on loopback. There the
- * name contains the port, because cookies are not separated by port.
+ * name contains the port, because cookies are not separated by port. The prefix also needs `Path=/`, so the name contains the path of
+ * the public URL: another service at another path of the host has other cookies.
  *
  * @returns null for http on other hosts, where a session would be readable on the network
  */
 export function cookieNames(publicUrl: string): CookieNames | null {
   const { protocol, hostname, port } = new URL(publicUrl);
-  if (protocol === 'https:') return namesOf('__Host-quartermaster', '', true);
-  return isLoopback(hostname) ? namesOf('quartermaster', `_${port || 80}`, false) : null;
+  const path = basePathOf(publicUrl).replaceAll(/[^\w-]+/g, '_');
+  if (protocol === 'https:') return namesOf('__Host-quartermaster', path, true);
+  return isLoopback(hostname) ? namesOf('quartermaster', `_${port || 80}${path}`, false) : null;
 }
 
 function namesOf(prefix: string, suffix: string, secure: boolean): CookieNames {

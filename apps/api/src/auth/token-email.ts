@@ -16,10 +16,17 @@ const MAX_EMAIL_LENGTH = 254;
 
 export type VerifiedToken = { issuer: string; subject: string; claims: JWTPayload };
 
-export type TokenEmail = { email: string; verified: boolean };
+/** `verified` is null if the identity provider does not say. */
+export type TokenEmail = { email: string; verified: boolean | null };
 
-type Options = {
+export type EmailRules = {
+  /** The claim with the email. */
   emailClaim: string;
+  /** Whether an email without a flag counts as verified. An email that the identity provider calls unverified never does. */
+  trustsEmails: boolean;
+};
+
+type Options = EmailRules & {
   now: () => Date;
   fetch: typeof globalThis.fetch;
   /** The userinfo endpoint's address; null if the issuer has none. */
@@ -39,7 +46,8 @@ export type TokenEmails = {
  * Reads emails from the claim `emailClaim` of access tokens, which rarely have it, else from the userinfo endpoint. If the
  * answer of that endpoint does not have the claim, its `email` is used.
  */
-export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): TokenEmails {
+export function tokenEmails({ now, fetch, endpoint, ...rules }: Options): TokenEmails {
+  const { emailClaim, trustsEmails } = rules;
   const cache = new BoundedMap<string, Cached>(MAX_CACHED);
 
   async function ask(token: string, verified: VerifiedToken, url: string): Promise<TokenEmail | Gap> {
@@ -54,27 +62,25 @@ export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): Toke
     }
     // OpenID Connect Core 5.3.2: an answer about another subject must not be used.
     if (claims.sub !== verified.subject) return 'another_subject';
-    const found = emailIn(claims, emailClaim) ?? emailIn(claims, 'email');
-    return found ? { email: found.email, verified: found.verified === true } : 'no_email';
+    return withTrust(emailIn(claims, emailClaim) ?? emailIn(claims, 'email'), rules) ?? 'no_email';
   }
 
   async function emailOf(token: string, verified: VerifiedToken): Promise<TokenEmail | null> {
     const claimed = emailIn(verified.claims, emailClaim);
-    if (claimed && claimed.verified !== null) return { email: claimed.email, verified: claimed.verified };
-    const unverified = claimed && { email: claimed.email, verified: false };
+    if (claimed && (claimed.verified !== null || trustsEmails)) return withTrust(claimed, rules);
     const url = endpoint();
-    if (url === null) return unverified;
+    if (url === null) return claimed;
     const key = digestOf(token);
     const time = now();
     const cached = cache.get(key);
-    if (cached && isRecent(cached.at, cached.forMs, time)) return emailOrNull(await cached.answer) ?? unverified;
+    if (cached && isRecent(cached.at, cached.forMs, time)) return emailOrNull(await cached.answer) ?? claimed;
     const entry: Cached = { at: time.getTime(), forMs: CACHED_MS, answer: ask(token, verified, url) };
     cache.delete(key);
     cache.set(key, entry);
     entry.answer.catch(() => {
       Object.assign(entry, { at: now().getTime(), forMs: FAILURE_CACHED_MS });
     });
-    return emailOrNull(await entry.answer) ?? unverified;
+    return emailOrNull(await entry.answer) ?? claimed;
   }
 
   async function whyNoEmail(token: string): Promise<string> {
@@ -108,10 +114,7 @@ function digestOf(token: string): string {
  * `<claim>_verified`: `email_verified` is about `email` (OpenID Connect Core, 5.1), and says nothing about other claims. Some
  * providers send the flag as text.
  */
-export function emailIn(
-  claims: Record<string, unknown>,
-  claim: string,
-): { email: string; verified: boolean | null } | null {
+export function emailIn(claims: Record<string, unknown>, claim: string): TokenEmail | null {
   const email = claims[claim];
   if (typeof email !== 'string' || email.length > MAX_EMAIL_LENGTH || !/^[^\s\p{Cc}\p{Cs}]+$/u.test(email)) return null;
   const flag = claims[`${claim}_verified`] ?? null;
@@ -122,8 +125,12 @@ export function emailIn(
  * The email of a person, from several sources such as the ID token and the userinfo endpoint. An email and its flag always come
  * from one source: the flag of one source says nothing about the email of another. The first email with a flag is used.
  */
-export function emailInSources(sources: readonly Record<string, unknown>[], emailClaim: string): TokenEmail | null {
+export function emailInSources(sources: readonly Record<string, unknown>[], rules: EmailRules): TokenEmail | null {
+  const { emailClaim } = rules;
   const found = [emailClaim, 'email'].flatMap((claim) => sources.flatMap((claims) => emailIn(claims, claim) ?? []));
-  const email = found.find(({ verified }) => verified !== null) ?? found[0];
-  return email ? { email: email.email, verified: email.verified === true } : null;
+  return withTrust(found.find(({ verified }) => verified !== null) ?? found[0] ?? null, rules);
+}
+
+function withTrust(found: TokenEmail | null, { trustsEmails }: EmailRules): TokenEmail | null {
+  return found && { email: found.email, verified: found.verified ?? (trustsEmails ? true : null) };
 }

@@ -3,16 +3,26 @@ import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import { ROLE_SCOPES } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import { deleteConsoleSessionsOf } from '@quartermaster/db/repositories/console-sessions.ts';
+import { findActiveKey } from '@quartermaster/db/repositories/credentials.ts';
+import { revokeSessionsOfPrincipal } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import {
+  deleteIdentitiesOfUser,
   findAccountByIdentity,
   hasIdentity,
   type Identity,
   insertIdentity,
 } from '@quartermaster/db/repositories/identities.ts';
+import {
+  findIdentityRelink,
+  type Relink,
+  takeIdentityRelink,
+} from '@quartermaster/db/repositories/identity-relinks.ts';
 import { listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
 import {
   type Account,
   discardRegistration,
+  findAccount,
   findAccountByEmail,
   touchUser,
   updateUser,
@@ -34,7 +44,7 @@ type Needs = LinkNeeds & Pick<TrustedIssuer, 'tokens' | 'administrators'>;
 
 /**
  * The principal of a bearer token. At the first sign-in, the identity is linked to the user with its verified email, who
- * registered or was invited. A link never changes. The first sign-in clears what the registration claimed about the user.
+ * registered or was invited. A link changes only if a platform administrator has allowed that. The first sign-in clears what the registration claimed about the user.
  *
  * @param request ids for the audit event of a first sign-in
  * @throws 401 for an invalid token; 403 for an unknown or disabled user; 503 if the identity provider cannot be reached
@@ -100,12 +110,14 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
   // The user has probably registered, but the identity provider does not tell us the email. So explain that.
   if (!tokenEmail) throw new ApiError('registration_required', await whyNoEmail());
   // Checked before the look-up. Otherwise a caller could find out whether another person's address is registered.
-  if (!tokenEmail.verified) {
-    throw new ApiError('email_unverified', 'Verify your email with the identity provider first.');
-  }
+  if (tokenEmail.verified !== true) throw emailUnverified(tokenEmail);
   const account = await findAccountByEmail(services.db, tokenEmail.email);
   if (!account) throw registrationRequired();
-  if (await hasIdentity(services.db, account.id)) return findLinkedConcurrently(services, identity);
+  if (await hasIdentity(services.db, account.id)) {
+    const relink = await findIdentityRelink(services.db, account.id, services.now());
+    if (relink === undefined) return findLinkedConcurrently(services, identity);
+    return relinked(services, { account, identity, request });
+  }
   if (account.status === 'disabled') throw userDisabled();
   const linking = {
     services,
@@ -134,6 +146,48 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
   }
 }
 
+type Relinking = { account: Account; identity: Identity; request: RequestIds };
+
+/**
+ * Replaces the identity of a user, whose email the new identity has verified, because a platform administrator allowed it once. What the
+ * former identity left open ends.
+ */
+async function relinked(services: LinkNeeds, { account, identity, request }: Relinking): Promise<Account> {
+  if (account.status === 'disabled') throw userDisabled();
+  const relinking = {
+    services,
+    ...request,
+    principal: principalOf(account, []),
+    operation: { operationId: 'relink_identity' satisfies ServiceAction },
+  };
+  const replace = auditedWrite(relinking, async (trx, record, now) => {
+    const relink = await findIdentityRelink(trx, account.id, now);
+    if (relink === undefined || !(await isGranterInForce(trx, relink, now))) return false;
+    // Of concurrent sign-ins, only one takes it.
+    if (!(await takeIdentityRelink(trx, account.id, now))) return false;
+    await deleteIdentitiesOfUser(trx, account.id);
+    await deleteConsoleSessionsOf(trx, account.id);
+    await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${account.id}`, now);
+    await insertIdentity(trx, identity, account.id, now);
+    record({ place: null, target: { type: 'user', id: account.id }, changed: ['identity'] });
+    return true;
+  });
+  const isReplaced = await replace.catch((error: unknown) => {
+    if (error instanceof DuplicateKeyError) return false;
+    throw error;
+  });
+  return isReplaced ? account : findLinkedConcurrently(services, identity);
+}
+
+/** Whether the API key or user who allowed it still is a platform administrator. */
+async function isGranterInForce(trx: Database, { allowedBy, allowedByKey }: Relink, now: Date): Promise<boolean> {
+  if (allowedByKey !== null) {
+    return (await findActiveKey(trx, EVERYWHERE, allowedByKey, now))?.platformAdministrator === true;
+  }
+  const granter = await findAccount(trx, allowedBy.replace(/^user:/, ''));
+  return granter?.status === 'active' && granter.platformAdministrator;
+}
+
 /**
  * The account of an identity that a concurrent request linked.
  *
@@ -142,7 +196,10 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
 async function findLinkedConcurrently(services: LinkNeeds, identity: Identity): Promise<Account> {
   const account = await findAccountByIdentity(services.db, identity);
   if (account) return account;
-  throw new ApiError('identity_conflict', 'The user with this email signs in with another identity.');
+  throw new ApiError(
+    'identity_conflict',
+    'The user with this email signs in with another identity. If the identity provider has replaced it, a platform administrator can allow this one to take over.',
+  );
 }
 
 function principalOf(account: Account, grants: readonly Grant[], administratorByClaim = false): Principal {
@@ -176,6 +233,15 @@ async function touch(services: LinkNeeds, account: Account): Promise<void> {
 
 function registrationRequired(): ApiError {
   return new ApiError('registration_required', 'No user is registered with the email of this identity.');
+}
+
+function emailUnverified({ verified }: TokenEmail): ApiError {
+  return new ApiError(
+    'email_unverified',
+    verified === false
+      ? 'Verify your email with the identity provider first.'
+      : 'The identity provider does not say whether it verified this email: the claim email_verified is missing (for an email in another claim, its own flag <claim>_verified). The identity provider has to send it. If one organization alone decides which emails this identity provider gives to its users, an operator can set QM_OIDC_TRUST_EMAILS=1 instead.',
+  );
 }
 
 function noIssuer(): ApiError {

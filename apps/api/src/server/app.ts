@@ -6,6 +6,7 @@ import express, { type Express, type Request, type Response, type Router } from 
 import helmet from 'helmet';
 import { sql } from 'kysely';
 import { type Config, VERSION } from '../config.ts';
+import { basePathOf, withoutBasePath } from '../platform/base-path.ts';
 import { ApiError } from '../platform/errors.ts';
 import { docsRouter } from '../http/openapi/docs.ts';
 import { fixedAnswer } from '../http/rest/fixed-answer.ts';
@@ -37,7 +38,7 @@ import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.t
 type AppOptions = {
   services: Services;
   trustedIssuer: TrustedIssuer;
-  config: Pick<Config, 'trustedProxies'>;
+  config: Pick<Config, 'trustedProxies' | 'tracesOrigins'>;
   /** Receives telemetry, over HTTP and over gRPC. */
   intake: Intake;
   /** Whether the service takes new requests. False while it shuts down. */
@@ -66,7 +67,7 @@ const READ_ONLY_PATH =
  * would slow down every request below /v1.
  */
 export function createApp(options: AppOptions): RequestListener {
-  const { services, trustedIssuer, limits } = options;
+  const { services, trustedIssuer, limits, config } = options;
   const secure = securityHeaders();
   const app = express();
   app.disable('x-powered-by');
@@ -102,7 +103,9 @@ export function createApp(options: AppOptions): RequestListener {
   };
   const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
   const otlp = otlpHandler(options, { pipeline, onRefused });
-  app.use(restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused }));
+  app.use(
+    restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused, tracesOrigins: config.tracesOrigins }),
+  );
   mountPaths(app, options, { pipeline, countPublic, onRefused });
   app.use((req, res) => {
     sendAnswer(
@@ -116,8 +119,10 @@ export function createApp(options: AppOptions): RequestListener {
     logFailure(services, { error, answer, ids: { requestId: requestIdOf(res), ...callerIdFields(req) } });
     sendAnswer(req, res, answer);
   });
+  const basePath = basePathOf(services.publicUrl);
   return (req, res) => {
     setRequestId(req, res);
+    req.url = withoutBasePath(basePath, req.url ?? '');
     log(req, res);
     if (!isTarget(req.url)) {
       for (const [name, value] of secure) res.setHeader(name, value);
@@ -195,8 +200,9 @@ function mountPaths(
       });
   });
 
+  const basePath = basePathOf(services.publicUrl);
   // Compared as text, because Express also matches `//` here.
-  const home = builtConsole === null ? '/docs' : '/console/';
+  const home = basePath + (builtConsole === null ? '/docs' : '/console/');
   app.get('/', (req, res, next) => (req.path === '/' ? res.redirect(home) : next()));
   app.get('/healthz', (_req, res) => {
     res.set('Cache-Control', 'no-store').json({ status: 'ok' });
@@ -208,8 +214,8 @@ function mountPaths(
   app.get('/favicon.ico', ICON);
   app.get('/.well-known/jwks.json', jwksHandler(services));
   app.get('/openapi.json', documentHandler(services.publicUrl));
-  app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
-  if (builtConsole) app.use('/console', consoleRouter(builtConsole));
+  app.use('/docs', docsRouter({ openApiPath: `${basePath}/openapi.json` }));
+  if (builtConsole) app.use('/console', consoleRouter(builtConsole, basePath));
   app.use('/trpc', trpcHandler({ router: appRouter, pipeline, onRefused }));
 }
 

@@ -276,7 +276,7 @@ type SignInParts = { services: AuthServices; devClientId: string | null; known: 
 function signInOfConsole(config: Config, { services, devClientId, known }: SignInParts) {
   const provider = providerOfConsole(config, { services, devClientId });
   const onSignedIn = (token: string) => known.rememberSession(token);
-  return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim, onSignedIn });
+  return consoleSignIn({ services, provider, emails: config.oidc, onSignedIn });
 }
 
 /** The identity provider of the web console; null if no client of an identity provider is configured. */

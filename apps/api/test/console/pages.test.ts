@@ -8,7 +8,7 @@ import { consoleRouter } from '../../src/server/console/handler.ts';
 /** A server with the console in a state. @returns a function that requests a path */
 async function consoleIn(state: ConsoleState) {
   const app = express();
-  app.use('/console', consoleRouter({ state: async () => state, stop: async () => {} }));
+  app.use('/console', consoleRouter({ state: async () => state, stop: async () => {} }, ''));
   const server = createServer(app).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await new Promise((resolve) => {

@@ -374,6 +374,20 @@ const STEPS: Step[] = [
     expected: ['user', ['platformAdministrator']],
   },
   {
+    operationId: 'allow_identity_relink',
+    method: 'PUT',
+    path: (made) => `/v1/users/${made.user}/identity-relink`,
+    as: 'admin',
+    expected: ['user', ['identityRelink']],
+  },
+  {
+    operationId: 'withdraw_identity_relink',
+    method: 'DELETE',
+    path: (made) => `/v1/users/${made.user}/identity-relink`,
+    as: 'admin',
+    expected: ['user', ['identityRelink']],
+  },
+  {
     operationId: 'disable_user',
     method: 'POST',
     path: (made) => `/v1/users/${made.user}/disable`,

@@ -147,6 +147,8 @@ test('only the email is required; terms that are not mentioned are not accepted'
 
 test.each([
   'ada@xn--e1afmkfd.xn--p1ai',
+  'ada@例え.テスト',
+  'ada@bücher.example',
   'r#d@example.com',
   'a&b@example.com',
   'sales/eu@example.com',
@@ -164,6 +166,12 @@ test.each([
   'a@-b.com',
   'a@example.com.',
   'a@example.1',
+  'a@例え',
+  'a@１２.３',
+  'a@例え。テスト/',
+  'a@exam\u200bple.com',
+  'a@exam\u202eple.テスト',
+  'ä@example.com',
 ])('an invalid email is 422: %s', async (email) => {
   expectInvalid(await register({ user: { email } }), { loc: ['body', 'user', 'email'], type: 'value_error' });
 });

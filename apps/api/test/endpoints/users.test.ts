@@ -347,3 +347,55 @@ test('only platform administrators with every scope grant and revoke it, and onl
   const path = `${PATH}/${user.id}/platform-administrator`;
   expectProblem(await server.call('PUT', path, { as: server.admin }), 409, 'user_not_active');
 });
+
+test('platform administrators allow another identity to take over, for 24 hours, and withdraw it', async () => {
+  const user = await member({ tenantId: await newTenant() });
+  const path = `${PATH}/${user.id}/identity-relink`;
+  const none = { userId: user.id, allowedUntil: null, allowedBy: null };
+  expect(await server.ok('GET', path, { as: server.admin })).toEqual(none);
+  const before = server.services.now().getTime();
+  const allowed = await server.ok('PUT', path, { as: server.admin });
+  expect(allowed).toEqual({
+    userId: user.id,
+    allowedUntil: expect.any(String),
+    allowedBy: expect.stringContaining(':'),
+  });
+  const hours = (Date.parse(allowed.allowedUntil) - before) / 3_600_000;
+  expect(hours).toBeGreaterThanOrEqual(24);
+  expect(hours).toBeLessThan(24.1);
+  expect(await server.ok('GET', path, { as: server.admin })).toEqual(allowed);
+  expect(await server.ok('DELETE', path, { as: server.admin })).toEqual(none);
+  expect(await server.ok('DELETE', path, { as: server.admin })).toEqual(none);
+  await server.ok('PUT', path, { as: server.admin });
+  server.travel(24 * 3_600_000);
+  expect(await server.ok('GET', path, { as: server.admin })).toEqual(none);
+  expect(await auditOf(server, { operation: 'withdraw_identity_relink', target_id: user.id })).toHaveLength(1);
+});
+
+test('another identity may take over only if a platform administrator says so, and only from a user who has one', async () => {
+  const tenantId = await newTenant();
+  const [owner, user] = [await member({ tenantId }, 'owner'), await member({ tenantId })];
+  const me = await server.ok('GET', '/v1/me', { as: server.admin });
+  const keys = `/v1/service-accounts/${me.id}/keys?tenant_id=${me.tenantId}`;
+  const narrow = await server.ok('POST', keys, { as: server.admin, body: { scopes: ['users:write', 'users:read'] } });
+  for (const method of ['GET', 'PUT', 'DELETE']) {
+    const path = `${PATH}/${user.id}/identity-relink`;
+    expectProblem(await server.call(method, path, { as: owner.as }), 403, 'platform_administrator_required');
+    const unknown = `${PATH}/usr_none/identity-relink`;
+    expectProblem(await server.call(method, unknown, { as: server.admin }), 404, 'user_not_found');
+    expect((await server.call(method, path, { as: { key: narrow.key } })).status).toBe(200);
+  }
+  await server.ok('PUT', `${PATH}/${user.id}/platform-administrator`, { as: server.admin });
+  const path = `${PATH}/${user.id}/identity-relink`;
+  expectProblem(await server.call('PUT', path, { as: { key: narrow.key } }), 403, 'grant_exceeds_own');
+  const email = `${unique('unlinked')}@example.com`;
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
+  const [{ id }] = (await server.ok('GET', `${PATH}?email=${email}`, { as: server.admin })).items;
+  expectProblem(
+    await server.call('PUT', `${PATH}/${id}/identity-relink`, { as: server.admin }),
+    409,
+    'user_not_active',
+  );
+  await server.ok('POST', `${PATH}/${user.id}/disable`, { as: server.admin });
+  expectProblem(await server.call('PUT', path, { as: server.admin }), 409, 'user_not_active');
+});

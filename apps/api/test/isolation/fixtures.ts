@@ -94,6 +94,9 @@ export const FIXTURES: Record<string, Fixture> = {
   delete_membership: { query: member, scopes: ['*'] },
   disable_user: { owner: 'platform' },
   enable_user: { owner: 'platform' },
+  get_identity_relink: { owner: 'platform' },
+  allow_identity_relink: { owner: 'platform' },
+  withdraw_identity_relink: { owner: 'platform' },
   grant_platform_administrator: { owner: 'platform' },
   revoke_platform_administrator: {
     owner: 'platform',

@@ -93,6 +93,7 @@ export async function world(options: Partial<TokenVerifierOptions> = {}, ...keys
     audience: AUDIENCE,
     tokenTypes: ['at+jwt'],
     emailClaim: 'email',
+    trustsEmails: false,
     now,
     ...options,
   });

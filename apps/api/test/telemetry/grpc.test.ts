@@ -148,7 +148,6 @@ describe('answers', () => {
     ['a wrong key', () => [EXPORT_TRACES, traces({}), { metadata: keyMetadata('qm_no') }], status.UNAUTHENTICATED],
     ['invalid bytes', () => [EXPORT_TRACES, Buffer.from('hello')], status.INVALID_ARGUMENT],
     ['an unknown method', () => [`${PREFIX}.trace.v1.TraceService/Import`, traces({})], status.UNIMPLEMENTED],
-    ['another compression', () => [EXPORT_TRACES, traces({}), { compression: 1 }], status.UNIMPLEMENTED],
     ['a message that is too large', () => [EXPORT_TRACES, Buffer.alloc(MAX_BYTES + 1)], status.RESOURCE_EXHAUSTED],
     [
       'one that decompresses to more',

@@ -7,6 +7,7 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { BASE_PATH } from '../data/base-path.ts';
 import { noteLoadError } from '../data/problem.ts';
 import { parseSearch, stringifySearch, type UrlState } from '../data/url-state.ts';
 import { RouteFailed, RouteMissing } from './route-states.tsx';
@@ -203,7 +204,7 @@ const routeTree = root.addChildren([
 export function createAppRouter(queryClient: QueryClient) {
   return createRouter({
     routeTree,
-    basepath: '/console',
+    basepath: `${BASE_PATH}/console`,
     context: { queryClient },
     parseSearch,
     stringifySearch,

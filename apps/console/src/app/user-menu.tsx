@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Icon } from '../components/icons.tsx';
 import { useSignOut } from '../components/use-sign-out.ts';
+import { BASE_PATH } from '../data/base-path.ts';
 import { useMe } from '../data/me.ts';
 import classes from './user-menu.module.css';
 
@@ -34,7 +35,7 @@ export function UserMenu({ openHelp }: { openHelp: () => void }): ReactNode {
           Profile and sessions
         </Menu.Item>
         <Menu.Item onClick={openHelp}>Keyboard shortcuts</Menu.Item>
-        <Menu.Item component="a" href="/docs" target="_blank">
+        <Menu.Item component="a" href={`${BASE_PATH}/docs`} target="_blank">
           API reference
         </Menu.Item>
         <Menu.Divider />

@@ -1,5 +1,6 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { memo, type ReactNode, useEffect } from 'react';
+import { BASE_PATH } from '../data/base-path.ts';
 import type { ApiRequest } from '../data/curl.ts';
 import { useCopyCurl } from './copy.tsx';
 import { Icon } from './icons.tsx';
@@ -75,7 +76,7 @@ const MoreMenu = memo(function MoreMenu({ copyRequest }: { copyRequest: () => vo
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item onClick={copyRequest}>Copy as curl</Menu.Item>
-        <Menu.Item component="a" href="/docs" target="_blank">
+        <Menu.Item component="a" href={`${BASE_PATH}/docs`} target="_blank">
           API reference
         </Menu.Item>
       </Menu.Dropdown>

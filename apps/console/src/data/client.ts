@@ -1,4 +1,5 @@
 import { client } from '@quartermaster/client/client.gen.ts';
+import { BASE_PATH } from './base-path.ts';
 import { ApiProblem } from './problem.ts';
 
 /** The entity tags of the records that were read, by path. Writes send them back as If-Match. */
@@ -14,10 +15,10 @@ const UNSAFE_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Points the generated client at the server that the page came from. Call it once, before the first request. */
 export function configureClient(): void {
-  client.setConfig({ baseUrl: window.location.origin, credentials: 'same-origin' });
+  client.setConfig({ baseUrl: window.location.origin + BASE_PATH, credentials: 'same-origin' });
   client.interceptors.request.use((request) => {
     // The page finds out by this request that another user has signed in.
-    const asksWho = new URL(request.url).pathname === '/v1/me';
+    const asksWho = pathOf(request) === '/v1/me';
     if (shownUser !== null && !asksWho) request.headers.set('X-Quartermaster-User', shownUser);
     if (!UNSAFE_METHODS.has(request.method)) return request;
     // A page of another origin cannot set this header without the server's consent.
@@ -26,7 +27,7 @@ export function configureClient(): void {
   });
   client.interceptors.response.use((response, request) => {
     const tag = response.headers.get('etag');
-    if (tag !== null && request.method === 'GET') remember(new URL(request.url).pathname, asTheServerSent(tag));
+    if (tag !== null && request.method === 'GET') remember(pathOf(request), asTheServerSent(tag));
     return response;
   });
   client.interceptors.error.use((error, response) => new ApiProblem(error, response));
@@ -60,6 +61,11 @@ export function ifMatchAnswer({ headers }: Response): { 'If-Match'?: string } {
 /** An Idempotency-Key: made once for each decision of the user, so that a repeated request is not a second decision. */
 export function idempotencyKey(): { 'Idempotency-Key': string } {
   return { 'Idempotency-Key': crypto.randomUUID() };
+}
+
+/** The path of the API, without the path of the service on its host. */
+function pathOf({ url }: Request): string {
+  return new URL(url).pathname.slice(BASE_PATH.length);
 }
 
 function remember(path: string, tag: string): void {

@@ -1,8 +1,9 @@
 import { useSyncExternalStore } from 'react';
+import { BASE_PATH } from './base-path.ts';
 import { ApiProblem } from './problem.ts';
 
 /** Where a browser signs in to see the inbox. */
-export const SIGN_IN_URL = '/console/sign-in';
+export const SIGN_IN_URL = `${BASE_PATH}/console/sign-in`;
 
 /** Whether the server said 401 after the page had been signed in. */
 export const sessionEnded = createFlag();
@@ -16,7 +17,7 @@ export function useSessionEnded(): boolean {
  * error. @throws {ApiProblem} if the server does not know
  */
 export async function isSignedIn(signal: AbortSignal): Promise<boolean> {
-  const answer = await fetch('/console/session', { signal }).catch((error: unknown) => {
+  const answer = await fetch(`${BASE_PATH}/console/session`, { signal }).catch((error: unknown) => {
     throw new ApiProblem(error, undefined);
   });
   const body: unknown = await answer.json().catch(() => null);
@@ -47,12 +48,12 @@ export function whileSignedIn(intervalMs: number): () => number | false {
  */
 export async function signOut(): Promise<void> {
   const headers = { 'X-Quartermaster-Console': '1' };
-  const answer = await fetch('/console/sign-out', { method: 'POST', headers }).catch((error: unknown) => {
+  const answer = await fetch(`${BASE_PATH}/console/sign-out`, { method: 'POST', headers }).catch((error: unknown) => {
     throw new ApiProblem(error, undefined);
   });
   const body: unknown = await answer.json().catch(() => null);
   if (!answer.ok && answer.status !== 401) throw new ApiProblem(body, answer);
-  window.location.assign(answer.ok ? (body as { location: string }).location : '/console/');
+  window.location.assign(answer.ok ? (body as { location: string }).location : `${BASE_PATH}/console/`);
 }
 
 function createFlag() {

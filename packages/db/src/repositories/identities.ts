@@ -23,7 +23,7 @@ export async function hasIdentity(db: Database, userId: string): Promise<boolean
   return row !== undefined;
 }
 
-/** @throws DuplicateKeyError if the identity is already linked, or the user has another one. Links never change. */
+/** @throws DuplicateKeyError if the identity is already linked, or the user has another one. */
 export async function insertIdentity(db: Database, identity: Identity, userId: string, now: Date): Promise<void> {
   await db
     .insertInto('identities')

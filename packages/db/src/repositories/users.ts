@@ -1,3 +1,4 @@
+import { withAsciiDomain } from '@quartermaster/contracts/email-domain.ts';
 import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
@@ -216,6 +217,9 @@ export async function eraseUser(db: Database, id: string, now: Date): Promise<Us
       administrator_granted_by: null,
       administrator_granted_by_key: null,
       administrator_granted_at: null,
+      relink_until: null,
+      relink_allowed_by: null,
+      relink_allowed_by_key: null,
       terms: JSON.stringify(TERMS_NOT_ACCEPTED),
       terms_accepted: 0,
       marketing_consent: JSON.stringify(NO_MARKETING),
@@ -273,10 +277,11 @@ export function toAccount(row: Row): Account {
 
 /**
  * The key by which emails are compared. Only ASCII letters become lower case. Unicode case folding would make two addresses equal
- * that a mail server keeps apart (the Kelvin sign becomes `k`), and the owner of one could sign in as the other.
+ * that a mail server keeps apart (the Kelvin sign becomes `k`), and the owner of one could sign in as the other. An internationalised
+ * domain is compared by its ASCII form, because identity providers send either.
  */
 function emailKey(email: string): string {
-  return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return withAsciiDomain(email).replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /**

@@ -29,6 +29,12 @@ export type IdentityTables = {
     /** The API key that was used for it. */
     administrator_granted_by_key: Generated<string | null>;
     administrator_granted_at: Generated<Time | null>;
+    /** Until when a sign-in with the verified email may replace the identity of the user. Null: it may not. */
+    relink_until: Generated<Time | null>;
+    /** Who allowed that: `user:<id>` or `service_account:<tenant>/<id>`. */
+    relink_allowed_by: Generated<string | null>;
+    /** The API key that was used for it. */
+    relink_allowed_by_key: Generated<string | null>;
   };
   identities: { issuer: string; subject: string; user_id: string; created_at: Time };
   /** Browsers that are signed in to the web console. */

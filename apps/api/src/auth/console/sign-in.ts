@@ -5,10 +5,11 @@ import { deleteConsoleSession } from '@quartermaster/db/repositories/console-ses
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { callerRequestIdOf, requestIdOf } from '../../platform/request-id.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { basePathOf, withoutBasePath } from '../../platform/base-path.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { claimOf, isAdministratorByClaim } from '../administrator-claim.ts';
 import { accountOfIdentity, principalOfAccount } from '../users.ts';
-import { emailIn, emailInSources } from '../token-email.ts';
+import { emailIn, emailInSources, type EmailRules } from '../token-email.ts';
 import { type CookieNames, cookieNames, cookieOf, setCookie, surplusSignIns } from '../console-cookies.ts';
 import type { AuthServices } from '../trusted-issuer.ts';
 import type { IdentityProvider, PendingSignIn } from './identity-provider.ts';
@@ -36,7 +37,7 @@ type Options = {
   services: AuthServices;
   /** Null: no client of an identity provider is configured. */
   provider: IdentityProvider | null;
-  emailClaim: string;
+  emails: EmailRules;
   /** Called with the token of each session that starts. */
   onSignedIn: (token: string) => void;
 };
@@ -45,17 +46,18 @@ type Options = {
  * Sign-in for browsers: the service is the client of the identity provider (a backend-for-frontend, RFC 10017), and the browser
  * gets a session cookie. No token ever reaches the browser. Mounted at `/console`.
  */
-export function consoleSignIn({ services, provider, emailClaim, onSignedIn }: Options): Router {
+export function consoleSignIn({ services, provider, emails, onSignedIn }: Options): Router {
   const { publicUrl } = services;
   const router = express.Router();
   const names = cookieNames(publicUrl);
+  const basePath = basePathOf(publicUrl);
 
   router.get(
     '/sign-in',
     asPage(services, async (req, res) => {
       const on = requireSwitchedOn(provider, names);
       const query = queryOf(req);
-      const returnTo = safeReturnTo(query.get('returnTo'));
+      const returnTo = safeReturnTo(withoutBasePath(basePath, query.get('returnTo') ?? HOME));
       // The cookie of the sign-in has to be there when the identity provider sends the browser back to the public URL.
       if (req.headers.host !== new URL(publicUrl).host && !query.has('redirected')) {
         query.set('redirected', '1');
@@ -84,7 +86,7 @@ export function consoleSignIn({ services, provider, emailClaim, onSignedIn }: Op
       const cookie = on.names.signIn(state);
       const pending = openPending(services, { state, value: cookieOf(req, cookie) });
       res.append('Set-Cookie', setCookie(cookie, '', { secure: on.names.secure, sameSite: 'Lax', maxAge: 0 }));
-      const token = await signIn({ services, provider: on.provider, emailClaim }, req, { res, pending });
+      const token = await signIn({ services, provider: on.provider, emails }, req, { res, pending });
       onSignedIn(token);
       const attributes = { secure: on.names.secure, sameSite: 'Strict', maxAge: CONSOLE_MAX_HOURS * 3600 } as const;
       res.append('Set-Cookie', setCookie(on.names.session, token, attributes));
@@ -179,26 +181,30 @@ function signOutHandler({
   };
 }
 
-type Needs = { services: AuthServices; provider: IdentityProvider; emailClaim: string };
+type Needs = { services: AuthServices; provider: IdentityProvider; emails: EmailRules };
 
 /** Redeems the code, finds the user, and starts a session. Returns the token for the cookie. */
 async function signIn(
-  { services, provider, emailClaim }: Needs,
+  { services, provider, emails }: Needs,
   req: Request,
   { res, pending }: { res: Response; pending: Pending },
 ): Promise<string> {
   const { db, issuer } = services;
   if (issuer === null) throw new Error('a sign-in without an issuer');
   const { administrators } = services;
+  const { emailClaim, trustsEmails } = emails;
+  const hasEmail = (claims: Record<string, unknown>) => {
+    const email = emailIn(claims, emailClaim);
+    return email !== null && (email.verified !== null || trustsEmails);
+  };
   const suffice = (claims: Record<string, unknown>) =>
-    emailIn(claims, emailClaim)?.verified != null &&
-    (administrators === null || claimOf(claims, administrators.claim) !== undefined);
+    hasEmail(claims) && (administrators === null || claimOf(claims, administrators.claim) !== undefined);
   const query = queryOf(req).toString();
   const { subject, idClaims, userinfoClaims, idToken } = await provider.redeem(query, pending, suffice);
   const request = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
   const account = await accountOfIdentity(services, {
     identity: { issuer, subject },
-    email: async () => emailInSources([idClaims, userinfoClaims], emailClaim),
+    email: async () => emailInSources([idClaims, userinfoClaims], emails),
     whyNoEmail: async () =>
       `Neither the ID token nor the userinfo endpoint of the identity provider has the claim ${emailClaim}.`,
     request,
@@ -281,8 +287,8 @@ function pendingIdentity(state: string): string {
 }
 
 /** The given path if it belongs to the console, else its start page. Otherwise a link could redirect to another site. */
-function safeReturnTo(given: string | null): string {
-  if (given === null || !given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
+function safeReturnTo(given: string): string {
+  if (!given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
   const url = URL.parse(given, 'http://localhost');
   if (url === null || url.host !== 'localhost' || !url.pathname.startsWith(HOME)) return HOME;
   const path = url.pathname + url.search + url.hash;

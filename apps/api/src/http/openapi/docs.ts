@@ -21,10 +21,11 @@ export function docsRouter({ openApiPath }: { openApiPath: string }): Router {
   const folder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
   const router = express.Router({ strict: true });
   router.get('/', (req, res) => {
-    // Relative URLs of the page resolve only if its own URL ends with a slash.
+    // Relative URLs of the page resolve only if its own URL ends with a slash. The redirect is relative, because a proxy may have
+    // removed a prefix of the path.
     const [path = '', search] = req.originalUrl.split('?');
     if (path.endsWith('/')) res.type('html').send(PAGE);
-    else res.redirect(301, `${req.baseUrl}/${search === undefined ? '' : `?${search}`}`);
+    else res.redirect(301, `${req.baseUrl.slice(1)}/${search === undefined ? '' : `?${search}`}`);
   });
   router.get('/init.js', (_req, res) => {
     res.type('text/javascript').send(initScript(openApiPath));

@@ -152,7 +152,7 @@ function securityOf({ scope }: Operation): Record<string, string[]>[] {
 
 function bodyOf({ body, bodyOptional, form, transport }: Operation): Pick<ZodOpenApiOperationObject, 'requestBody'> {
   if (transport === 'otlp') {
-    const description = `An ${body?.meta()?.id ?? 'OTLP request'}, with gzip or without compression.`;
+    const description = `An ${body?.meta()?.id ?? 'OTLP request'}, with gzip, deflate or zstd, or without compression.`;
     return { requestBody: { required: true, description, content: inBothEncodings({ type: 'object' }) } };
   }
   if (!body) return {};

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { ingestTraces } from '@quartermaster/contracts/traces.ts';
 import { stringifyWithStoredJson } from '@quartermaster/db/stored-json.ts';
 import type { AnyTRPCRouter, TRPCError } from '@trpc/server';
 import type { RequestHandler } from 'express';
@@ -11,6 +12,7 @@ import { defOf } from '../messages/schemas.ts';
 import { operationsOf } from '../trpc.ts';
 import { holdAnswer } from '../unread-answers.ts';
 import { readBody } from '../messages/body.ts';
+import { allowOrigin, isPreflight, sendPreflight } from './cors.ts';
 import { LibraryRequest, type RestContext } from './library-request.ts';
 import { LibraryResponse } from './library-response.ts';
 import { QUERY_TEXT, type QueryReader, queryReader } from '../messages/query.ts';
@@ -27,13 +29,15 @@ export type RestOptions = {
   otlp: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Called for every refusal: expected errors and bugs. */
   onRefused: (error: unknown, answer: Answer, info: Refused) => void;
+  /** The origins whose pages may send traces. Default: none. */
+  tracesOrigins?: readonly string[];
   /** The largest body, in bytes. Default: the limit of each operation. */
   bodyLimit?: number;
 };
 
 /** Serves every procedure at its operation's REST path, below /v1. Other paths go to the next handler. */
 export function restHandler(options: RestOptions): RequestHandler {
-  const { router, pipeline, headers = [], onRefused } = options;
+  const { router, pipeline, headers = [], onRefused, tracesOrigins = [] } = options;
   const operations = operationsOf(router);
   requireDistinctRoutes(operations);
   const otlpOperations = new Map(
@@ -50,6 +54,10 @@ export function restHandler(options: RestOptions): RequestHandler {
     }
     res.setHeader('Cache-Control', 'no-store');
     for (const [name, value] of headers) res.setHeader(name, value);
+    if (pathname === ingestTraces.path && allowOrigin(req, res, tracesOrigins) && isPreflight(req)) {
+      await answerPreflight(pipeline, req, res);
+      return;
+    }
     const otlpOperation = otlpOperations.get(`${req.method} ${pathname}`);
     if (otlpOperation) {
       pipeline.onMatched(res, otlpOperation);
@@ -90,6 +98,16 @@ export function restHandler(options: RestOptions): RequestHandler {
       sendAnswer(req, res, answer);
     }
   };
+}
+
+/** A preflight has no credentials. It is counted by its address. */
+async function answerPreflight(pipeline: Pipeline, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  try {
+    await pipeline.countUnmatched(req, res);
+    sendPreflight(res);
+  } catch (error) {
+    sendAnswer(req, res, answerOf(error, shownRequestIdOf(res)));
+  }
 }
 
 type ProcedureCaller = (req: LibraryRequest, res: LibraryResponse, next: () => Promise<never>) => Promise<void>;

@@ -23,10 +23,7 @@ export async function setPlatformAdministratorOf(
   return auditedWrite(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
     requirePlatformAdministrator(ctx);
-    // Otherwise an API key with fewer scopes could give the user more rights than it has itself.
-    if (!ctx.principal.platformScopes.includes('*')) {
-      throw new ApiError('grant_exceeds_own', 'Only a platform administrator with the scope * may do this.');
-    }
+    requireEveryScope(ctx);
     if (user.platformAdministrator === isAdministrator) return user;
     if (isAdministrator) {
       const source = await requireSource(ctx, trx, now);
@@ -44,19 +41,25 @@ export async function setPlatformAdministratorOf(
   });
 }
 
+/** Otherwise an API key with fewer scopes could give a user more rights than it has itself. @throws 403 */
+export function requireEveryScope({ principal }: CallerContext): void {
+  if (principal.platformScopes.includes('*')) return;
+  throw new ApiError('grant_exceeds_own', 'Only a platform administrator with the scope * may do this.');
+}
+
 /**
  * A claim of the identity provider counts as long as the provider says it, and what it grants would outlast it. Granted to another
  * user, that user could grant it back.
  *
  * @throws 403 for a caller who is a platform administrator only by a claim
  */
-async function requireMoreThanClaim({ principal }: CallerContext, trx: Database): Promise<void> {
+export async function requireMoreThanClaim({ principal }: CallerContext, trx: Database): Promise<void> {
   if (!principal.administratorByClaim) return;
   const account = await findAccount(trx, principal.id);
   if (account?.platformAdministrator === true) return;
   throw new ApiError(
     'grant_exceeds_own',
-    'You are a platform administrator only by a claim of the identity provider, which the grant would outlast. Use an API key, or ask an administrator to whom the role was granted.',
+    'You are a platform administrator only by a claim of the identity provider, which this would outlast. Use an API key, or ask an administrator to whom the role was granted.',
   );
 }
 

@@ -4,6 +4,7 @@ import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
 import type { CallerContext } from '../../auth/context.ts';
+import { allowRelink, identityRelinkOf, withdrawRelink } from './identity-relink.ts';
 import { myProfile, updateMyProfile } from './profile.ts';
 import { setPlatformAdministratorOf } from './platform-administrators.ts';
 import { deleteUser, disableUser, enableUser, requireUser, viewOf } from './service.ts';
@@ -38,6 +39,18 @@ export const usersRouter = router({
 
   enable: conditionalEndpoint(contract.enableUser, current).mutation(({ ctx, input }) =>
     enableUser(ctx, input.path.user_id),
+  ),
+
+  getIdentityRelink: endpoint(contract.getIdentityRelink).query(({ ctx, input }) =>
+    identityRelinkOf(ctx, input.path.user_id),
+  ),
+
+  allowIdentityRelink: endpoint(contract.allowIdentityRelink).mutation(({ ctx, input }) =>
+    allowRelink(ctx, input.path.user_id),
+  ),
+
+  withdrawIdentityRelink: endpoint(contract.withdrawIdentityRelink).mutation(({ ctx, input }) =>
+    withdrawRelink(ctx, input.path.user_id),
   ),
 });
 

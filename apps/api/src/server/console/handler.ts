@@ -17,28 +17,30 @@ const RETRY_SECONDS = 2;
 /**
  * Serves the built console. Every path that is not an asset answers the page, because the console has client-side routing.
  * Mount it at `/console`, after the other routes below that path.
+ *
+ * @param basePath the path of the public URL, which is in front of `/console` for browsers
  */
-export function consoleRouter(console: Console): Router {
+export function consoleRouter(console: Console, basePath: string): Router {
   const router = express.Router({ strict: true });
   router.get('/', (req, res, next) => {
     // Without the trailing slash, relative URLs in the page would be wrong.
     const [path = '', search] = req.originalUrl.split('?');
     if (path.endsWith('/')) next();
-    else res.redirect(302, `${req.baseUrl}/${search === undefined ? '' : `?${search}`}`);
+    else res.redirect(302, `${basePath}${req.baseUrl}/${search === undefined ? '' : `?${search}`}`);
   });
   // Not `/{*path}`: Express would decode the path, and fail for one that is not valid percent-encoding.
-  router.get(/^/, servePath(console));
+  router.get(/^/, servePath(console, basePath));
   return router;
 }
 
-function servePath(console: Console): RequestHandler {
+function servePath(console: Console, basePath: string): RequestHandler {
   return async (req, res) => {
     const state = await console.state();
     const path = req.path.slice(1);
     const isAsset = path.startsWith('assets/') || path === 'favicon.svg';
     if (isAsset && state.status === 'ready') sendAsset(req, res, state.files, path);
     else if (isAsset) throw new ApiError('route_not_found', 'There is no such asset.');
-    else sendPage(res, state);
+    else sendPage(res, state, basePath);
   };
 }
 
@@ -52,15 +54,16 @@ function sendAsset(req: Request, res: Response, { assets }: ConsoleFiles, path: 
   res.send(file.variants.get(coding));
 }
 
-function sendPage(res: Response, state: ConsoleState): void {
+function sendPage(res: Response, state: ConsoleState, basePath: string): void {
   const nonce = randomBytes(18).toString('base64');
   res.set({ 'Content-Security-Policy': contentSecurityPolicy(nonce), 'Cache-Control': 'no-store' });
   if (state.status === 'ready') {
-    res.type('html').send(state.files.page.replaceAll(NONCE_PLACEHOLDER, nonce));
+    const page = state.files.page.replaceAll('"/console/', `"${basePath}/console/`);
+    res.type('html').send(page.replaceAll(NONCE_PLACEHOLDER, nonce));
   } else if (state.status === 'building') {
-    res.status(503).set('Retry-After', String(RETRY_SECONDS)).type('html').send(waitingPage(nonce));
+    res.status(503).set('Retry-After', String(RETRY_SECONDS)).type('html').send(waitingPage({ nonce, basePath }));
   } else {
-    res.status(503).type('html').send(messagePage(nonce, state.reason));
+    res.status(503).type('html').send(messagePage({ nonce, basePath }, state.reason));
   }
 }
 
@@ -83,13 +86,15 @@ function contentSecurityPolicy(nonce: string): string {
   ].join('; ');
 }
 
-function waitingPage(nonce: string): string {
+function waitingPage(inserted: Inserted): string {
   const text = 'The console is being built. This takes a few seconds, the first time up to a minute.';
-  return messagePage(nonce, text, `<meta http-equiv="refresh" content="${RETRY_SECONDS}">`);
+  return messagePage(inserted, text, `<meta http-equiv="refresh" content="${RETRY_SECONDS}">`);
 }
 
+type Inserted = { nonce: string; basePath: string };
+
 /** @param text without markup */
-function messagePage(nonce: string, text: string, head = ''): string {
+function messagePage({ nonce, basePath }: Inserted, text: string, head = ''): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -107,7 +112,7 @@ function messagePage(nonce: string, text: string, head = ''): string {
     <main>
       <h1>Quartermaster</h1>
       <p>${text}</p>
-      <p>The API is already serving requests. Its reference is at <a href="/docs">/docs</a>.</p>
+      <p>The API is already serving requests. Its reference is at <a href="${basePath}/docs">${basePath}/docs</a>.</p>
     </main>
   </body>
 </html>

@@ -13,9 +13,9 @@ const FIXES: Record<TelemetryProblemReason, string> = {
   body_too_large:
     'Send smaller batches: lower OTEL_BSP_MAX_EXPORT_BATCH_SIZE. An operator can raise QM_OTLP_MAX_BYTES.',
   media_type_unsupported:
-    'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, and OTEL_EXPORTER_OTLP_COMPRESSION=gzip or none.',
+    'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, and OTEL_EXPORTER_OTLP_COMPRESSION=gzip or none. Collectors may also use deflate or zstd.',
   request_malformed:
-    'Send OTLP as protobuf or JSON: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf. Port 4317 takes gRPC, and the port of this address HTTP.',
+    'The detail says what is wrong with the body. If it names a compression, Content-Encoding and the body do not match, or a proxy changed the body. Else send OTLP as protobuf or JSON: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf. Port 4317 takes gRPC, and the port of this address HTTP.',
   server_failed: 'Nothing on the side of the sender: the server log has the cause. Exporters send again by themselves.',
   records_rejected: 'The detail says which limit the records were over. The other records of the request were stored.',
   metrics_dropped:

@@ -20,7 +20,7 @@ import { collectBody, READ_TIMEOUT_MS } from './collect-body.ts';
 import { GRPC_OK, GRPC_UNIMPLEMENTED, type GrpcStatus, statusTrailers } from './grpc-status.ts';
 import { type Intake, signalOf } from './intake.ts';
 import { detailOf, RPC_CODES, toApiError } from './receiver.ts';
-import type { EncodedBody } from './decompress.ts';
+import { COMPRESSION_NAMES, contentCodingOf, type EncodedBody } from './decompress.ts';
 
 /** A call that was refused. */
 type RefusedCall = {
@@ -136,7 +136,7 @@ export function grpcReceiver({ services, readTimeoutMs = READ_TIMEOUT_MS, ...giv
 function finish(reply: Http2ServerResponse, status: GrpcStatus, answer?: Uint8Array): void {
   if (reply.stream.destroyed) return;
   reply.setHeader('content-type', MEDIA_TYPE);
-  reply.setHeader('grpc-accept-encoding', 'identity,gzip');
+  reply.setHeader('grpc-accept-encoding', ['identity', ...COMPRESSION_NAMES].join(','));
   const trailers = statusTrailers(status);
   if (answer === undefined) {
     for (const [name, value] of Object.entries(trailers)) reply.setHeader(name, value);
@@ -162,11 +162,16 @@ function messageIn(bytes: Buffer, encoding: string | string[] | undefined): Enco
   }
   const flag = bytes.readUInt8(0);
   if (flag > 1) throw new OtlpDecodeError('The body is not one gRPC message.');
-  const isCompressed = flag === 1;
-  if (isCompressed && encoding !== 'gzip') {
-    throw new ApiError('media_type_unsupported', 'Send the message with gzip or without compression.');
+  const message = bytes.subarray(PREFIX_BYTES);
+  if (flag === 0) return { bytes: message, coding: 'identity' };
+  const coding = contentCodingOf(String(encoding ?? 'identity'));
+  if (coding === null || coding === 'identity') {
+    throw new ApiError(
+      'media_type_unsupported',
+      'Send the message with gzip, deflate or zstd, or without compression.',
+    );
   }
-  return { bytes: bytes.subarray(PREFIX_BYTES), coding: isCompressed ? 'gzip' : 'identity' };
+  return { bytes: message, coding };
 }
 
 function statusOf(answer: Answer): GrpcStatus {

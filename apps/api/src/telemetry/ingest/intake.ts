@@ -15,13 +15,7 @@ import { JointStores } from './joint-stores.ts';
 import type { IngestContext } from './sender.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
-import {
-  type BoundedBody,
-  declaredDecompressedBytes,
-  decompress,
-  type EncodedBody,
-  maxDecompressedBytes,
-} from './decompress.ts';
+import { type BoundedBody, decompress, type EncodedBody, maxDecompressedBytes } from './decompress.ts';
 import { storeSpans } from './store-spans.ts';
 
 type IntakeServices = IngestContext['services'] & Pick<Services, 'scheduler'>;
@@ -109,13 +103,12 @@ export class Intake {
     const { body } = request;
     const deadline = this.#services.scheduler.deadline();
     const smallLimit = Math.min(LARGE_BYTES, this.maxBytes);
-    // If the body declares a large size, it is not first decompressed up to the limit for small bodies.
-    if (declaredDecompressedBytes(body) <= smallLimit) {
+    if (body.bytes.length > this.maxBytes) throw bodyTooLarge(this.maxBytes);
+    if (body.bytes.length <= smallLimit) {
       const taken = await this.#takeSmall(request, smallLimit, deadline);
       if (taken !== TOO_LARGE) return taken;
+      if (smallLimit === this.maxBytes) throw bodyTooLarge(this.maxBytes);
     }
-    const isTooLarge = body.coding === 'identity' && body.bytes.length > this.maxBytes;
-    if (isTooLarge || maxDecompressedBytes(body) <= smallLimit) throw bodyTooLarge(this.maxBytes);
     return this.#takeLarge(request, deadline);
   }
 

@@ -15,7 +15,7 @@ import type { HeldBytes } from './byte-budget.ts';
 import { type Intake, signalOf, type TelemetryRequest } from './intake.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { bodyTooLarge, collectBody, READ_TIMEOUT_MS } from './collect-body.ts';
-import type { EncodedBody } from './decompress.ts';
+import { COMPRESSION_NAMES, contentCodingOf, type EncodedBody } from './decompress.ts';
 
 type Receiver = {
   intake: Intake;
@@ -66,7 +66,7 @@ export const RPC_CODES: Record<number, number> = {
 };
 
 /**
- * Receives telemetry by OTLP/HTTP (opentelemetry-proto 1.11): protobuf or JSON, with or without gzip, on one path for each
+ * Receives telemetry by OTLP/HTTP (opentelemetry-proto 1.11): protobuf or JSON, compressed or not, on one path for each
  * signal. Answers are in the encoding of the request. Errors are google.rpc.Status. Senders may retry only after 429 and 503.
  */
 export function otlpReceiver({ intake, callers, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
@@ -116,10 +116,11 @@ async function readBody(
   req: IncomingMessage,
   { maxBytes, timeoutMs, held }: { maxBytes: number; timeoutMs: number; held: HeldBytes },
 ): Promise<EncodedBody> {
-  const coding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  if (coding !== 'identity' && coding !== 'gzip') {
-    throw new ApiError('media_type_unsupported', 'Send the body with gzip or without Content-Encoding.', {
-      headers: { 'Accept-Encoding': 'gzip' },
+  const coding = contentCodingOf(req.headers['content-encoding'] ?? 'identity');
+  if (coding === null) {
+    const detail = 'Send the body with gzip, deflate or zstd, or without Content-Encoding.';
+    throw new ApiError('media_type_unsupported', detail, {
+      headers: { 'Accept-Encoding': COMPRESSION_NAMES.join(', ') },
     });
   }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { CopyBlock } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { BASE_PATH } from '../../data/base-path.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { AccountStep, type NewKey } from './account-step.tsx';
 import classes from './connect.module.css';
@@ -83,7 +84,7 @@ export function ConnectScreen(): ReactNode {
 function Settings({ account, secret }: { account: string; secret: string | null }): ReactNode {
   const [{ framework, protocol: chosen }] = useUrlState();
   const protocol: Protocol = chosen === 'grpc' ? 'grpc' : 'http';
-  const filling = { address: window.location.origin, key: secret, service: account, protocol };
+  const filling = { address: window.location.origin + BASE_PATH, key: secret, service: account, protocol };
   const known = FRAMEWORKS.find(({ id }) => id === framework);
   return (
     <div className="stack">

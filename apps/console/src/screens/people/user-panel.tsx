@@ -20,6 +20,7 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { useMe } from '../../data/me.ts';
 import { AccessLink } from '../access/access-link.tsx';
+import { IdentitySection } from './identity-section.tsx';
 
 type Action = 'disable' | 'enable' | 'erase' | 'grant' | 'revoke';
 
@@ -157,6 +158,9 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
           ))}
         </ul>
       </Section>
+      {me.platformAdministrator && ['active', 'pending_terms'].includes(status) && (
+        <IdentitySection userId={id} name={name} />
+      )}
       <Section title="When they leave">
         <p>
           API keys that they created keep working after that, and so do the sessions of these keys.{' '}

@@ -26,6 +26,9 @@ export async function createUserTables(db: Schema): Promise<void> {
     .addColumn('administrator_granted_by', 'text')
     .addColumn('administrator_granted_by_key', 'text')
     .addColumn('administrator_granted_at', 'text')
+    .addColumn('relink_until', 'text')
+    .addColumn('relink_allowed_by', 'text')
+    .addColumn('relink_allowed_by_key', 'text')
     .addPrimaryKeyConstraint('users_key', ['id'])
     .execute();
   const users = indexesOn(db, 'users');
