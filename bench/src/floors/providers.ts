@@ -21,6 +21,7 @@ type Row = Record<
   | 'health'
   | 'aliases'
   | 'metadata'
+  | 'new_items'
   | 'created_at'
   | 'updated_at',
   string
@@ -71,6 +72,7 @@ function toProvider(row: Row) {
     healthReason: row.health_reason,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
+    newItems: row.new_items,
     metadata: JSON.parse(row.metadata) as unknown,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -501,6 +501,10 @@ export type CreateProviderInput = {
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
+    /**
+     * What happens to items that a later sync adds. If it is left out: `review`.
+     */
+    newItems?: NewItems;
     metadata?: Metadata | null;
     /**
      * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
@@ -511,6 +515,11 @@ export type CreateProviderInput = {
      */
     subTenantId?: string | null;
 };
+
+/**
+ * What happens to items that a sync adds after the first successful one. `review`: they are `pending`, and no session grants them until a person decides. `allow`: they are `available` at once.
+ */
+export type NewItems = 'review' | 'allow';
 
 /**
  * A field that is left out keeps its value. Null clears it.
@@ -530,6 +539,10 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
+    /**
+     * What happens to items that a later sync adds. Items that are `pending` already stay so.
+     */
+    newItems?: NewItems;
     metadata?: Metadata | null;
 };
 
@@ -2870,6 +2883,7 @@ export type Provider = {
      */
     inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
+    newItems: NewItems;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -2926,6 +2940,10 @@ export type InventoryItem = {
      * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
      */
     drift: Drift | null;
+    /**
+     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
+     */
+    renamedFrom: string | null;
     firstSeenAt: Timestamp;
     lastSeenAt: Timestamp;
     createdAt: Timestamp;
@@ -3224,6 +3242,10 @@ export type InventorySync = {
      * How many new items were added.
      */
     added: number;
+    /**
+     * How many of the added items are `pending`: they wait for a decision.
+     */
+    pending: number;
     /**
      * How many known items changed, are available again, or differ from the accepted definition (drift).
      */

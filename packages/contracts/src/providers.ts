@@ -51,6 +51,12 @@ const SyncIntervalSchema = z
     'The interval between syncs of the inventory, in seconds: 300 to 604,800. Null: syncs run only on request.',
   );
 
+export const NewItemsSchema = z.enum(['review', 'allow']).meta({
+  id: 'NewItems',
+  description:
+    'What happens to items that a sync adds after the first successful one. `review`: they are `pending`, and no session grants them until a person decides. `allow`: they are `available` at once.',
+});
+
 /** The maximum number of aliases of a provider. */
 export const MAX_ALIASES = 20;
 
@@ -91,6 +97,7 @@ export const ProviderSchema = z
       ),
     inventorySyncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
+    newItems: NewItemsSchema,
     metadata: MetadataSchema,
     ...timeFields,
   })
@@ -110,6 +117,9 @@ export const CreateProviderInputSchema = z
     baseUrl: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
+    newItems: NewItemsSchema.optional().describe(
+      'What happens to items that a later sync adds. If it is left out: `review`.',
+    ),
     metadata: MetadataInputSchema.nullish(),
     ...tenancyInputFields,
   })
@@ -131,6 +141,9 @@ export const UpdateProviderInputSchema = z
     ),
     status: z.enum(['active', 'disabled']).optional().describe('`active` also adopts a discovered provider.'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
+    newItems: NewItemsSchema.optional().describe(
+      'What happens to items that a later sync adds. Items that are `pending` already stay so.',
+    ),
     metadata: MetadataInputSchema.nullish(),
   })
   .meta({

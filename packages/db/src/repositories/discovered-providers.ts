@@ -31,6 +31,7 @@ export function discoveredProvider(
     healthReason: null,
     inventorySyncedAt: null,
     syncIntervalSeconds: null,
+    newItems: 'review',
     metadata: {},
     createdAt: time,
     updatedAt: time,

@@ -17,7 +17,7 @@ export type NewProvider = Pick<
   Provider,
   'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
 > &
-  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds'>>;
+  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds' | 'newItems'>>;
 export type ProviderChange = Partial<NewProvider>;
 
 export type ProviderFilter = {
@@ -115,6 +115,7 @@ const SHOWN = [
   'health_reason',
   'inventory_synced_at',
   'sync_interval_seconds',
+  'new_items',
   'metadata',
   'created_at',
   'updated_at',
@@ -367,7 +368,8 @@ export async function setHealth(
 }
 
 function columns(change: ProviderChange, now: Date) {
-  const { name, aliases, displayName, description, kind, baseUrl, status, metadata, syncIntervalSeconds } = change;
+  const { name, aliases, displayName, description, kind, baseUrl, status, metadata } = change;
+  const { syncIntervalSeconds, newItems } = change;
   return {
     ...(name !== undefined && { name, name_key: caseFolded(name), name_family: rewrittenName(name) }),
     ...(aliases !== undefined && { aliases: JSON.stringify(aliases) }),
@@ -377,6 +379,7 @@ function columns(change: ProviderChange, now: Date) {
     ...(baseUrl !== undefined && { base_url: baseUrl, host: baseUrl === null ? null : hostOf(baseUrl) }),
     ...(status !== undefined && { status }),
     ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+    ...(newItems !== undefined && { new_items: newItems }),
     ...(syncIntervalSeconds !== undefined && {
       sync_interval_seconds: syncIntervalSeconds,
       next_sync_at:
@@ -410,6 +413,7 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     healthReason: row.health_reason,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
+    newItems: row.new_items,
     metadata,
     ...timesOf(row),
   };

@@ -32,6 +32,7 @@ export type GovernanceTables = {
       /** Null: synced on demand only. */
       sync_interval_seconds: Generated<number | null>;
       next_sync_at: Generated<Time | null>;
+      new_items: Generated<Provider['newItems']>;
       metadata: Json;
       /** The account whose traffic the provider was discovered in; '' for declared providers. */
       discovered_by: Generated<string>;
@@ -66,6 +67,8 @@ export type GovernanceTables = {
       last_seen_at: Time;
       /** Whether the provider's last sync found it. Then it was last seen at the provider's `items_listed_at`. */
       listed: Generated<Flag>;
+      /** The name of the item that had its definition, and that was not listed when a sync found this one. */
+      renamed_from: Generated<string | null>;
     };
   runtime_observations: Place &
     Times & {

@@ -29,7 +29,7 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
     const place = await existingPlace(ctx, trx, body);
     await ctx.services.tenantLimits.addRecord(trx, place.tenantId, { resource: 'providers', content: body });
     const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
-    const { syncIntervalSeconds = null } = body;
+    const { syncIntervalSeconds = null, newItems = 'review' } = body;
     const aliases = body.aliases ?? [];
     const values = {
       name,
@@ -40,6 +40,7 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
       description,
       baseUrl,
       syncIntervalSeconds,
+      newItems,
       metadata: metadata ?? {},
     };
     const provider = await insertProvider(trx, place, values, now).catch(nameTaken([name, ...aliases]));

@@ -18,6 +18,11 @@ const KINDS = [
   { value: 'other', label: 'Other' },
 ];
 
+const NEW_ITEMS = [
+  { value: 'review', label: 'wait for a decision' },
+  { value: 'allow', label: 'are available at once' },
+];
+
 const MAX_ALIASES = 20;
 
 /** The choices of the form, in seconds. */
@@ -46,6 +51,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     baseUrl: provider?.baseUrl ?? '',
     aliases: provider?.aliases ?? [],
     syncIntervalSeconds: provider?.syncIntervalSeconds ?? null,
+    newItems: provider?.newItems ?? 'review',
   });
   const set = (changes: Partial<typeof values>) => setValues((before) => ({ ...before, ...changes }));
   const body = {
@@ -56,6 +62,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     baseUrl: values.baseUrl || null,
     aliases: values.aliases,
     syncIntervalSeconds: values.syncIntervalSeconds,
+    newItems: values.newItems,
   };
   const headersOf = useFormHeaders(provider && `/v1/providers/${provider.id}`);
   const save = useAction({
@@ -120,6 +127,14 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         allowDeselect={false}
         value={String(values.syncIntervalSeconds ?? '')}
         onChange={(seconds) => set({ syncIntervalSeconds: seconds ? Number(seconds) : null })}
+      />
+      <Select
+        label="New items"
+        description="What it lists after its first sync."
+        data={NEW_ITEMS}
+        allowDeselect={false}
+        value={values.newItems}
+        onChange={(newItems) => newItems !== null && set({ newItems: newItems as Provider['newItems'] })}
       />
       <TextInput
         label="Display name"

@@ -116,8 +116,8 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
   const path = { provider_id: id };
   const sync = useAction({
     run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
-    done: ({ added, updated, removed, held, errorCount }) =>
-      `Synced: ${added} added, ${updated} changed, ${removed} lost${held > 0 ? `, ${held} no longer listed and kept until you decide` : ''}${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
+    done: ({ added, pending, updated, removed, held, errorCount }) =>
+      `Synced: ${added} added${pending > 0 ? ` (${pending} wait for a decision)` : ''}, ${updated} changed, ${removed} lost${held > 0 ? `, ${held} no longer listed and kept until you decide` : ''}${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
   });
   const headers = () => ({ ...idempotencyKey(), ...ifMatch(`/v1/providers/${id}`) });
   const toggle = useAction({

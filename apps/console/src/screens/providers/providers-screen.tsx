@@ -1,3 +1,5 @@
+const HEALTH = { unknown: 'not checked', healthy: 'healthy' };
+
 import { listProviders, type Provider } from '@quartermaster/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -16,8 +18,6 @@ import { ProviderForm } from './provider-form.tsx';
 
 const KINDS = ['llm', 'mcp', 'agent_runtime', 'channel', 'other'];
 const STATUSES = ['discovered', 'active', 'disabled', 'deleted'];
-
-const HEALTH = { unknown: 'not checked', healthy: 'healthy' };
 
 const keyOf = ({ id }: Provider) => id;
 
