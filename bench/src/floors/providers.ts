@@ -26,7 +26,10 @@ type Row = Record<
   | 'updated_at',
   string
 > &
-  Record<'display_name' | 'description' | 'base_url' | 'health_reason' | 'inventory_synced_at', string | null> & {
+  Record<
+    'display_name' | 'description' | 'base_url' | 'health_reason' | 'unhealthy_since' | 'inventory_synced_at',
+    string | null
+  > & {
     sync_interval_seconds: number | null;
   };
 
@@ -70,6 +73,7 @@ function toProvider(row: Row) {
     status: row.status,
     health: row.health,
     healthReason: row.health_reason,
+    unhealthySince: row.unhealthy_since,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
     newItems: row.new_items,

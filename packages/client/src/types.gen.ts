@@ -2879,6 +2879,10 @@ export type Provider = {
      */
     healthReason: string | null;
     /**
+     * When the first sync failed or was doubtful since the last healthy one. Null: the health is `healthy` or `unknown`.
+     */
+    unhealthySince: Timestamp | null;
+    /**
      * When the inventory was last synced. Null: never.
      */
     inventorySyncedAt: Timestamp | null;

@@ -95,6 +95,9 @@ export const ProviderSchema = z
       .describe(
         'Why the last sync failed or is doubtful, or which part of the answer it could not use. Null: nothing was wrong.',
       ),
+    unhealthySince: TimestampSchema.nullable().describe(
+      'When the first sync failed or was doubtful since the last healthy one. Null: the health is `healthy` or `unknown`.',
+    ),
     inventorySyncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
     newItems: NewItemsSchema,
@@ -153,7 +156,7 @@ export const UpdateProviderInputSchema = z
   });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
-export const providerRecord = { tagExcludes: ['health', 'healthReason', 'inventorySyncedAt'] };
+export const providerRecord = { tagExcludes: ['health', 'healthReason', 'unhealthySince', 'inventorySyncedAt'] };
 
 const tag = 'Providers';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };

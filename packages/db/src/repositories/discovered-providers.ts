@@ -29,6 +29,7 @@ export function discoveredProvider(
     status: 'discovered',
     health: 'unknown',
     healthReason: null,
+    unhealthySince: null,
     inventorySyncedAt: null,
     syncIntervalSeconds: null,
     newItems: 'review',

@@ -113,6 +113,7 @@ const SHOWN = [
   'status',
   'health',
   'health_reason',
+  'unhealthy_since',
   'inventory_synced_at',
   'sync_interval_seconds',
   'new_items',
@@ -341,8 +342,7 @@ export async function markSynced(
   await db
     .updateTable('providers')
     .set({
-      health,
-      health_reason: healthReason,
+      ...healthColumns({ health, healthReason }, now),
       ...(health !== 'failing' && { inventory_synced_at: now.toISOString(), items_listed_at: now.toISOString() }),
       updated_at: now.toISOString(),
     })
@@ -361,10 +361,17 @@ export async function setHealth(
 ): Promise<void> {
   await db
     .updateTable('providers')
-    .set({ health, health_reason: healthReason, updated_at: now.toISOString() })
+    .set({ ...healthColumns({ health, healthReason }, now), updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(inScope(scope))
     .execute();
+}
+
+/** A provider that stays unhealthy keeps the time since when it is. */
+function healthColumns({ health, healthReason }: Pick<Provider, 'health' | 'healthReason'>, now: Date) {
+  const isHealthy = health === 'healthy' || health === 'unknown';
+  const since = sql<string | null>`coalesce(unhealthy_since, ${now.toISOString()})`;
+  return { health, health_reason: healthReason, unhealthy_since: isHealthy ? null : since };
 }
 
 function columns(change: ProviderChange, now: Date) {
@@ -411,6 +418,7 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     status: row.status,
     health: row.health,
     healthReason: row.health_reason,
+    unhealthySince: row.unhealthy_since,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
     newItems: row.new_items,

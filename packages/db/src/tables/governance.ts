@@ -26,6 +26,8 @@ export type GovernanceTables = {
       status: Provider['status'];
       health: Provider['health'];
       health_reason: Generated<string | null>;
+      /** When it was last healthy until; null while it is healthy or unknown. */
+      unhealthy_since: Generated<Time | null>;
       inventory_synced_at: Time | null;
       /** When the last sync stored which items are `listed`. */
       items_listed_at: Generated<Time | null>;

@@ -21,6 +21,7 @@ import { useUrlState } from '../../data/url-state.ts';
 import { apiPath } from '../../data/curl.ts';
 import { CANNOT_SYNC } from './cannot-sync.ts';
 import { CredentialTab } from './credential-tab.tsx';
+import { HealthNote } from './health-note.tsx';
 import { InventoryTab } from './inventory-tab.tsx';
 import { ObservationsTab } from './observations-tab.tsx';
 import { ProviderForm } from './provider-form.tsx';
@@ -84,17 +85,13 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
 }
 
 function Summary({ provider }: { provider: Provider }): ReactNode {
-  const { id, aliases, kind, status, health, healthReason, baseUrl, description } = provider;
+  const { id, aliases, kind, status, baseUrl, description } = provider;
   const { inventorySyncedAt, syncIntervalSeconds } = provider;
   return (
     <div className="row">
       <Tag>{kind.replaceAll('_', ' ')}</Tag>
       <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
-      <StateMark
-        state={health === 'unknown' ? 'not checked' : health}
-        tone={health === 'failing' || health === 'doubtful' ? 'danger' : 'quiet'}
-      />
-      {healthReason !== null && <span className={health === 'healthy' ? 'dim' : 'danger'}>{healthReason}</span>}
+      <HealthNote {...provider} />
       <span>
         synced <Time at={inventorySyncedAt} />
         {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}

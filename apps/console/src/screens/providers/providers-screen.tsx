@@ -1,5 +1,3 @@
-const HEALTH = { unknown: 'not checked', healthy: 'healthy' };
-
 import { listProviders, type Provider } from '@quartermaster/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -14,6 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { HealthNote } from './health-note.tsx';
 import { ProviderForm } from './provider-form.tsx';
 
 const KINDS = ['llm', 'mcp', 'agent_runtime', 'channel', 'other'];
@@ -46,10 +45,10 @@ const COLUMNS: Column<Provider>[] = [
   {
     key: 'health',
     header: 'Health',
-    width: '90px',
-    cell: ({ health, healthReason }) => (
-      <span title={healthReason ?? undefined}>
-        {health === 'failing' || health === 'doubtful' ? <StateMark state={health} tone="danger" /> : HEALTH[health]}
+    width: 'minmax(120px, 2fr)',
+    cell: (provider) => (
+      <span className="row">
+        <HealthNote {...provider} />
       </span>
     ),
   },

@@ -30,6 +30,7 @@ async function createProviders(db: Schema): Promise<void> {
     .addColumn('status', 'text', required)
     .addColumn('health', 'text', required)
     .addColumn('health_reason', 'text')
+    .addColumn('unhealthy_since', 'text')
     .addColumn('inventory_synced_at', 'text')
     .addColumn('metadata', 'text', required)
     .$call(addTimes)
