@@ -36,7 +36,7 @@ async function toolServer(fields: { newItems?: string } = {}) {
   };
 }
 
-const namesOf = (named: Body[]): string[] => named.map(({ name }) => name).toSorted();
+const namesOf = (named: Body[]): string[] => named.map(({ name }) => String(name)).toSorted();
 
 test('the first sync declares what it lists, and what a later one adds waits for a decision', async () => {
   const at = await toolServer();
