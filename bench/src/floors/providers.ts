@@ -22,6 +22,7 @@ type Row = Record<
   | 'aliases'
   | 'metadata'
   | 'new_items'
+  | 'headers'
   | 'created_at'
   | 'updated_at',
   string
@@ -77,6 +78,7 @@ function toProvider(row: Row) {
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
     newItems: row.new_items,
+    headers: JSON.parse(row.headers) as unknown,
     metadata: JSON.parse(row.metadata) as unknown,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -65,7 +65,7 @@ export const syncProviderInventory = operation({
     'Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its',
     'tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`.',
     'Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go',
-    'only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds',
+    'only to the origin of the base URL, with the credential and the headers of the provider. There are at most 3 attempts, and 25 seconds',
     'in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as',
     '`drift`. The first successful sync of a provider declares what it lists. What a later sync adds is `pending` until a person',
     'decides, unless `newItems` of the provider is `allow`. If the provider lists none, or less than half, of the items that were available before, these items stay as they',

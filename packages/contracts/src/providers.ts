@@ -16,6 +16,7 @@ import {
   timeFields,
 } from './fields.ts';
 import { hidesText } from './visible-text.ts';
+import { ProviderHeaderSchema, ProviderHeadersInputSchema } from './header-fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -101,6 +102,9 @@ export const ProviderSchema = z
     inventorySyncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
     newItems: NewItemsSchema,
+    headers: z
+      .array(ProviderHeaderSchema)
+      .describe('Headers that syncs send to the provider. Secret headers are not among them.'),
     metadata: MetadataSchema,
     ...timeFields,
   })
@@ -123,6 +127,7 @@ export const CreateProviderInputSchema = z
     newItems: NewItemsSchema.optional().describe(
       'What happens to items that a later sync adds. If it is left out: `review`.',
     ),
+    headers: ProviderHeadersInputSchema.nullish(),
     metadata: MetadataInputSchema.nullish(),
     ...tenancyInputFields,
   })
@@ -140,13 +145,14 @@ export const UpdateProviderInputSchema = z
     description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema.optional(),
     baseUrl: BaseUrlSchema.nullish().describe(
-      'The base URL. If the new one is outside the address that the credential is bound to, the credential is revoked and its secret erased.',
+      'The base URL. If the new one is outside the address that the credential or a secret header is bound to, all of them are revoked and their secrets erased.',
     ),
     status: z.enum(['active', 'disabled']).optional().describe('`active` also adopts a discovered provider.'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
     newItems: NewItemsSchema.optional().describe(
       'What happens to items that a later sync adds. Items that are `pending` already stay so.',
     ),
+    headers: ProviderHeadersInputSchema.nullish(),
     metadata: MetadataInputSchema.nullish(),
   })
   .meta({

@@ -33,6 +33,7 @@ export function discoveredProvider(
     inventorySyncedAt: null,
     syncIntervalSeconds: null,
     newItems: 'review',
+    headers: [],
     metadata: {},
     createdAt: time,
     updatedAt: time,

@@ -17,7 +17,7 @@ export type NewProvider = Pick<
   Provider,
   'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
 > &
-  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds' | 'newItems'>>;
+  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds' | 'newItems' | 'headers'>>;
 export type ProviderChange = Partial<NewProvider>;
 
 export type ProviderFilter = {
@@ -117,6 +117,7 @@ const SHOWN = [
   'inventory_synced_at',
   'sync_interval_seconds',
   'new_items',
+  'headers',
   'metadata',
   'created_at',
   'updated_at',
@@ -376,7 +377,7 @@ function healthColumns({ health, healthReason }: Pick<Provider, 'health' | 'heal
 
 function columns(change: ProviderChange, now: Date) {
   const { name, aliases, displayName, description, kind, baseUrl, status, metadata } = change;
-  const { syncIntervalSeconds, newItems } = change;
+  const { syncIntervalSeconds, newItems, headers } = change;
   return {
     ...(name !== undefined && { name, name_key: caseFolded(name), name_family: rewrittenName(name) }),
     ...(aliases !== undefined && { aliases: JSON.stringify(aliases) }),
@@ -387,6 +388,7 @@ function columns(change: ProviderChange, now: Date) {
     ...(status !== undefined && { status }),
     ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
     ...(newItems !== undefined && { new_items: newItems }),
+    ...(headers !== undefined && { headers: JSON.stringify(headers) }),
     ...(syncIntervalSeconds !== undefined && {
       sync_interval_seconds: syncIntervalSeconds,
       next_sync_at:
@@ -422,6 +424,7 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
     newItems: row.new_items,
+    headers: JSON.parse(row.headers) as Provider['headers'],
     metadata,
     ...timesOf(row),
   };

@@ -35,6 +35,8 @@ export type GovernanceTables = {
       sync_interval_seconds: Generated<number | null>;
       next_sync_at: Generated<Time | null>;
       new_items: Generated<Provider['newItems']>;
+      /** Headers in the clear: names and values. */
+      headers: Generated<Json>;
       metadata: Json;
       /** The account whose traffic the provider was discovered in; '' for declared providers. */
       discovered_by: Generated<string>;

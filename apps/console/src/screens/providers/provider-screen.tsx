@@ -85,7 +85,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
 }
 
 function Summary({ provider }: { provider: Provider }): ReactNode {
-  const { id, aliases, kind, status, baseUrl, description } = provider;
+  const { id, aliases, kind, status, baseUrl, headers, description } = provider;
   const { inventorySyncedAt, syncIntervalSeconds } = provider;
   return (
     <div className="row">
@@ -97,6 +97,9 @@ function Summary({ provider }: { provider: Provider }): ReactNode {
         {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
       </span>
       {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
+      {headers.length > 0 && (
+        <span className="truncate">sends {headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}</span>
+      )}
       {aliases.length > 0 && <span className="truncate">also called {aliases.join(', ')}</span>}
       {placeOf(provider)}
       <CopyId id={id} />

@@ -42,6 +42,7 @@ async function createProviders(db: Schema): Promise<void> {
     .addColumn('discovered_by', 'text', withDefault(''))
     .addColumn('items_listed_at', 'text')
     .addColumn('new_items', 'text', withDefault('review'))
+    .addColumn('headers', 'text', withDefault('[]'))
     .addPrimaryKeyConstraint('providers_key', ['tenant_id', 'id'])
     .execute();
   await addListIndexes(db, 'providers');

@@ -23,7 +23,16 @@ export const COUNTED: Record<string, Counted> = {
   credentials: record('name', 'scopes', 'secret', 'header', 'scheme', 'bound_url', 'search_text'),
   memberships: record('email'),
   sub_tenants: record('id'),
-  providers: record('name', 'display_name', 'description', 'aliases', 'base_url', 'metadata', 'health_reason'),
+  providers: record(
+    'name',
+    'display_name',
+    'description',
+    'aliases',
+    'base_url',
+    'headers',
+    'metadata',
+    'health_reason',
+  ),
   provider_aliases: part('alias_key', 'alias_family'),
   inventory_items: record(
     'name',
