@@ -71,6 +71,8 @@ const FURTHER = [
   'POST /v1/providers/{provider_id}/sync sync_provider_inventory',
   'PUT /v1/providers/{provider_id}/credential put_provider_credential',
   'DELETE /v1/providers/{provider_id}/credential delete_provider_credential',
+  'PUT /v1/providers/{provider_id}/secret-headers/{header_name} put_provider_secret_header',
+  'DELETE /v1/providers/{provider_id}/secret-headers/{header_name} delete_provider_secret_header',
   'POST /v1/providers/{provider_id}/inventory create_inventory_item',
   'GET /v1/providers/{provider_id}/inventory/{item_id} get_inventory_item',
   'PUT /v1/providers/{provider_id}/inventory/{item_id} update_inventory_item',

@@ -406,6 +406,54 @@ test('a credential is stored for the address that the form shows, and removed on
   await done();
 });
 
+test('a known vendor fills in its address and headers, and a secret header is shown by its name alone', async () => {
+  const { page, done } = await world.open(`/providers?${TENANT}&new=1`);
+  await page.getByRole('combobox', { name: 'Known vendor' }).click();
+  await page.getByRole('option', { name: 'Anthropic' }).click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('claude-of-support');
+  await page.getByRole('combobox', { name: 'New items' }).click();
+  await page.getByRole('option', { name: 'are available at once' }).click();
+  await page.getByRole('button', { name: 'Declare', exact: true }).click();
+  await page.getByText('sends anthropic-version: 2023-06-01').waitFor();
+  const id = new URL(page.url()).pathname.split('/').at(-1);
+  expect(await read(`/v1/providers/${id}`)).toMatchObject({
+    kind: 'llm',
+    baseUrl: 'https://api.anthropic.com/v1',
+    newItems: 'allow',
+    headers: [{ name: 'anthropic-version', value: '2023-06-01' }],
+  });
+
+  await page.getByRole('button', { name: 'Credential', exact: true }).click();
+  await page.getByRole('button', { name: 'Set a credential' }).click();
+  expect(await page.getByRole('textbox', { name: 'Header' }).inputValue()).toBe('x-api-key');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Set a secret header' }).click();
+  await page.getByRole('textbox', { name: 'Header' }).fill('x-organization');
+  await page.getByRole('textbox', { name: 'Value' }).fill('org-console-secret');
+  await page.getByRole('button', { name: 'Store' }).click();
+  await page.getByText('The header x-organization was stored.').waitFor();
+  await page.getByRole('button', { name: 'Remove x-organization' }).waitFor();
+  expect(await page.content()).not.toContain('org-console-secret');
+  await page.getByRole('button', { name: 'Remove x-organization' }).click();
+  await page.getByText('The header x-organization was removed.').waitFor();
+  await page.getByRole('button', { name: 'Remove x-organization' }).waitFor({ state: 'detached' });
+  await done();
+});
+
+test('a failing provider says since when and why, in the list and on its screen', async () => {
+  const as = world.server.admin;
+  const body = { name: 'fails-always', kind: 'llm', baseUrl: 'http://127.0.0.1:9/v1', tenantId: 'northwind' };
+  const { id } = await world.server.ok('POST', '/v1/providers', { as, body });
+  expect((await world.server.call('POST', `/v1/providers/${id}/sync`, { as })).status).toBe(502);
+  const { healthReason } = await read(`/v1/providers/${id}`);
+  const { page, moveTo, done } = await world.open(`/providers?${TENANT}`);
+  const row = page.getByRole('row').filter({ hasText: 'fails-always' });
+  await row.getByText(`since just now: ${healthReason}`).waitFor();
+  await moveTo(`/providers/${id}?${TENANT}`);
+  await page.getByText(`since just now: ${healthReason}`).waitFor();
+  await done();
+});
+
 test('a dialog gives the focus back to the button that opened it, when it is cancelled and when it is saved', async () => {
   const as = world.server.admin;
   const body = { name: 'edited-by-keys', kind: 'mcp', tenantId: 'northwind' };

@@ -63,6 +63,7 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     description: TEXT,
     kind: 'mcp',
     baseUrl: toolServer.url,
+    headers: [{ name: 'X-Note', value: NAME }],
     metadata,
   });
   await post(`/v1/providers/${provider.id}/inventory`, {

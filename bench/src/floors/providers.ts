@@ -21,11 +21,16 @@ type Row = Record<
   | 'health'
   | 'aliases'
   | 'metadata'
+  | 'new_items'
+  | 'headers'
   | 'created_at'
   | 'updated_at',
   string
 > &
-  Record<'display_name' | 'description' | 'base_url' | 'health_reason' | 'inventory_synced_at', string | null> & {
+  Record<
+    'display_name' | 'description' | 'base_url' | 'health_reason' | 'unhealthy_since' | 'inventory_synced_at',
+    string | null
+  > & {
     sync_interval_seconds: number | null;
   };
 
@@ -69,8 +74,11 @@ function toProvider(row: Row) {
     status: row.status,
     health: row.health,
     healthReason: row.health_reason,
+    unhealthySince: row.unhealthy_since,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
+    newItems: row.new_items,
+    headers: JSON.parse(row.headers) as unknown,
     metadata: JSON.parse(row.metadata) as unknown,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -62,10 +62,10 @@ export const credentialFields = {
     .int()
     .describe('How many earlier keys or secrets this one replaced, one after the other. 0 for the first.'),
   slot: z
-    .enum(['current', 'standby', 'former'])
+    .enum(['current', 'standby', 'header', 'former'])
     .nullable()
     .describe(
-      'For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.',
+      'For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `header`: syncs send it in a header of its own. `former`: it was replaced. Null for other kinds.',
     ),
   header: z
     .string()

@@ -25,6 +25,7 @@ export const InventorySyncSchema = z
     taskId: z.string().describe('The id of the operator task (`sync_inventory`) of this sync.'),
     providerId: z.string(),
     added: z.int().describe('How many new items were added.'),
+    pending: z.int().describe('How many of the added items are `pending`: they wait for a decision.'),
     updated: z
       .int()
       .describe('How many known items changed, are available again, or differ from the accepted definition (drift).'),
@@ -64,9 +65,10 @@ export const syncProviderInventory = operation({
     'Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its',
     'tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`.',
     'Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go',
-    'only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds',
+    'only to the origin of the base URL, with the credential and the headers of the provider. There are at most 3 attempts, and 25 seconds',
     'in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as',
-    '`drift`. If the provider lists none, or less than half, of the items that were available before, these items stay as they',
+    '`drift`. The first successful sync of a provider declares what it lists. What a later sync adds is `pending` until a person',
+    'decides, unless `newItems` of the provider is `allow`. If the provider lists none, or less than half, of the items that were available before, these items stay as they',
     'are, the provider is `doubtful`, and the recommendation `confirm_removals` asks a person.',
   ].join(' '),
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },

@@ -77,6 +77,9 @@ export const InventoryItemSchema = z
     drift: DriftSchema.nullable().describe(
       'The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.',
     ),
+    renamedFrom: ItemNameSchema.nullable().describe(
+      'The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.',
+    ),
     firstSeenAt: TimestampSchema,
     lastSeenAt: TimestampSchema,
     ...timeFields,

@@ -1,40 +1,27 @@
 import { z } from 'zod';
 import { CredentialSchema, credentialRecord } from './credentials.ts';
 import { LookupIdSchema, NameInputSchema, TimestampInputSchema } from './fields.ts';
+import { isHeaderValue, MAX_SECRET_HEADERS, SecretHeaderNameSchema, TOKEN } from './header-fields.ts';
 import { operation } from './operation.ts';
 
-/** A token (RFC 9110, section 5.6.2). Header names and authentication schemes are tokens. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-/**
- * Headers that control how a request is sent and read. A secret there would break the request, or leak into logs and
- * other systems. `__proto__` is refused because HTTP clients that keep headers in objects would never send it.
- */
-const RESERVED_HEADER =
-  /^(__proto__|accept|accept-.*|access-control-.*|connection|content-.*|cookie2?|date|expect|forwarded|host|keep-alive|last-event-id|mcp-.*|origin|proxy-.*|range|referer|sec-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|x-forwarded-.*)$/i;
+const SecretSchema = z
+  .string()
+  .min(1)
+  .max(4096)
+  .refine(isHeaderValue, {
+    error: 'secret should have only printable ASCII characters, and should not begin or end with a space',
+  })
+  .describe(
+    'The secret, 1 to 4096 printable ASCII characters. It is encrypted at rest, sent to the provider only by syncs, and never returned.',
+  );
 
 export const PutProviderCredentialInputSchema = z
   .strictObject({
-    secret: z
-      .string()
-      .min(1)
-      .max(4096)
-      .refine((text) => /^[\x20-\x7e]*$/.test(text) && text === text.trim(), {
-        error: 'secret should have only printable ASCII characters, and should not begin or end with a space',
-      })
-      .describe(
-        'The secret, 1 to 4096 printable ASCII characters. It is encrypted at rest, sent to the provider only by syncs, and never returned.',
-      ),
+    secret: SecretSchema,
     name: NameInputSchema.nullish(),
-    header: z
-      .string()
-      .min(1)
-      .max(128)
-      .refine((text) => TOKEN.test(text) && !RESERVED_HEADER.test(text), {
-        error: 'header should be a header name that can carry credentials',
-      })
-      .nullish()
-      .describe('The request header in which the secret is sent. If it is left out: `Authorization`.'),
+    header: SecretHeaderNameSchema.nullish().describe(
+      'The request header in which the secret is sent. If it is left out: `Authorization`.',
+    ),
     scheme: z
       .string()
       .min(1)
@@ -92,6 +79,50 @@ export const deleteProviderCredential = operation({
   description:
     'Revokes the current credential and the standby one, and erases their secrets. Returns the current credential, as `revoked`.',
   params,
+  record: credentialRecord,
+  ifMatch: credentialRecord,
+  output: CredentialSchema,
+  errors: ['provider_not_found', 'provider_credential_not_found'],
+});
+
+const secretHeader = {
+  ...params,
+  header_name: SecretHeaderNameSchema.describe('The name of the header. Upper and lower case are the same.'),
+};
+
+export const PutProviderSecretHeaderInputSchema = z.strictObject({ secret: SecretSchema }).meta({
+  id: 'PutProviderSecretHeaderInput',
+  description: 'The secret value of a header.',
+  examples: [{ secret: 'the-organization-of-the-account' }],
+});
+export type PutProviderSecretHeaderInput = z.infer<typeof PutProviderSecretHeaderInputSchema>;
+
+export const putProviderSecretHeader = operation({
+  method: 'PUT',
+  path: '/v1/providers/{provider_id}/secret-headers/{header_name}',
+  operationId: 'put_provider_secret_header',
+  scope: 'credentials:write',
+  tag,
+  summary: 'Set a secret header of a provider',
+  description: `Stores the secret value of a header that syncs send beside the credential. It is kept, bound to the base URL and revoked like the credential, and listed with the slot \`header\`. The value that it replaces is revoked and erased. A provider has at most ${MAX_SECRET_HEADERS} secret headers. If the credential is sent in the same header, only the credential is sent.`,
+  params: secretHeader,
+  body: PutProviderSecretHeaderInputSchema,
+  confidentialBody: true,
+  record: credentialRecord,
+  ifMatch: credentialRecord,
+  output: CredentialSchema,
+  errors: ['tenant_limit_reached', 'provider_not_found'],
+});
+
+export const deleteProviderSecretHeader = operation({
+  method: 'DELETE',
+  path: '/v1/providers/{provider_id}/secret-headers/{header_name}',
+  operationId: 'delete_provider_secret_header',
+  scope: 'credentials:write',
+  tag,
+  summary: 'Delete a secret header of a provider',
+  description: 'Revokes the secret header, and erases its value. Returns its record, as `revoked`.',
+  params: secretHeader,
   record: credentialRecord,
   ifMatch: credentialRecord,
   output: CredentialSchema,

@@ -16,6 +16,7 @@ import {
   timeFields,
 } from './fields.ts';
 import { hidesText } from './visible-text.ts';
+import { ProviderHeaderSchema, ProviderHeadersInputSchema } from './header-fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -50,6 +51,12 @@ const SyncIntervalSchema = z
   .describe(
     'The interval between syncs of the inventory, in seconds: 300 to 604,800. Null: syncs run only on request.',
   );
+
+export const NewItemsSchema = z.enum(['review', 'allow']).meta({
+  id: 'NewItems',
+  description:
+    'What happens to items that a sync adds after the first successful one. `review`: they are `pending`, and no session grants them until a person decides. `allow`: they are `available` at once.',
+});
 
 /** The maximum number of aliases of a provider. */
 export const MAX_ALIASES = 20;
@@ -89,8 +96,15 @@ export const ProviderSchema = z
       .describe(
         'Why the last sync failed or is doubtful, or which part of the answer it could not use. Null: nothing was wrong.',
       ),
+    unhealthySince: TimestampSchema.nullable().describe(
+      'When the first sync failed or was doubtful since the last healthy one. Null: the health is `healthy` or `unknown`.',
+    ),
     inventorySyncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
+    newItems: NewItemsSchema,
+    headers: z
+      .array(ProviderHeaderSchema)
+      .describe('Headers that syncs send to the provider. Secret headers are not among them.'),
     metadata: MetadataSchema,
     ...timeFields,
   })
@@ -110,6 +124,10 @@ export const CreateProviderInputSchema = z
     baseUrl: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
+    newItems: NewItemsSchema.optional().describe(
+      'What happens to items that a later sync adds. If it is left out: `review`.',
+    ),
+    headers: ProviderHeadersInputSchema.nullish(),
     metadata: MetadataInputSchema.nullish(),
     ...tenancyInputFields,
   })
@@ -127,10 +145,14 @@ export const UpdateProviderInputSchema = z
     description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema.optional(),
     baseUrl: BaseUrlSchema.nullish().describe(
-      'The base URL. If the new one is outside the address that the credential is bound to, the credential is revoked and its secret erased.',
+      'The base URL. If the new one is outside the address that the credential or a secret header is bound to, all of them are revoked and their secrets erased.',
     ),
     status: z.enum(['active', 'disabled']).optional().describe('`active` also adopts a discovered provider.'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
+    newItems: NewItemsSchema.optional().describe(
+      'What happens to items that a later sync adds. Items that are `pending` already stay so.',
+    ),
+    headers: ProviderHeadersInputSchema.nullish(),
     metadata: MetadataInputSchema.nullish(),
   })
   .meta({
@@ -140,7 +162,7 @@ export const UpdateProviderInputSchema = z
   });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
-export const providerRecord = { tagExcludes: ['health', 'healthReason', 'inventorySyncedAt'] };
+export const providerRecord = { tagExcludes: ['health', 'healthReason', 'unhealthySince', 'inventorySyncedAt'] };
 
 const tag = 'Providers';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };

@@ -100,11 +100,11 @@ test('detaching revokes and erases all secrets, including former ones', async ()
   const second = await secret(db, providerId, 'standby', 'second');
   await swapProviderSecrets(db, PLACE, providerId, NOW);
   const third = await secret(db, providerId, 'standby', 'third');
-  expect(await revokeAllProviderSecrets(db, scopeOf(OTHER), providerId, NOW)).toEqual([]);
-  const detached = await revokeAllProviderSecrets(db, SCOPE, providerId, later(5));
+  expect(await revokeAllProviderSecrets(db, scopeOf(OTHER), { providerId }, NOW)).toEqual([]);
+  const detached = await revokeAllProviderSecrets(db, SCOPE, { providerId }, later(5));
   expect(detached.map(({ id }) => id)).toEqual([second.id, third.id]);
   for (const row of await rows(db)) expect(row).toMatchObject({ secret: null, slot: 'former' });
-  expect(await revokeAllProviderSecrets(db, SCOPE, providerId, later(6))).toEqual([]);
+  expect(await revokeAllProviderSecrets(db, SCOPE, { providerId }, later(6))).toEqual([]);
 });
 
 test('secrets cannot be seen or changed from another place', async () => {

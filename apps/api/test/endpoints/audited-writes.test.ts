@@ -172,6 +172,19 @@ const STEPS: Step[] = [
     expected: ['provider_credential', ['revokedAt']],
   },
   {
+    operationId: 'put_provider_secret_header',
+    method: 'PUT',
+    path: (made) => `/v1/providers/${made.provider}/secret-headers/x-organization`,
+    body: { secret: VALUE },
+    expected: ['provider_credential', ['secret']],
+  },
+  {
+    operationId: 'delete_provider_secret_header',
+    method: 'DELETE',
+    path: (made) => `/v1/providers/${made.provider}/secret-headers/x-organization`,
+    expected: ['provider_credential', ['revokedAt']],
+  },
+  {
     operationId: 'create_inventory_item',
     method: 'POST',
     path: (made) => `/v1/providers/${made.provider}/inventory`,

@@ -131,14 +131,57 @@ test('delete_provider_credential revokes and erases the stored secrets, and answ
   expect(await auditOf(server, { operation: 'delete_provider_credential' })).toHaveLength(2);
 });
 
+test('put_provider_secret_header answers the record without the secret, and a second value replaces the first', async () => {
+  const { as, id, path } = await providerIn('header-1');
+  const at = (name: string) => `${path.replace('credential', 'secret-headers')}/${name}`;
+  const first = await server.ok('PUT', at('X-Organization'), { as, body: { secret: 'org-1' } });
+  expect(first).toMatchObject({ kind: 'provider_secret', ownerId: id, slot: 'header', header: 'X-Organization' });
+  expect(JSON.stringify(first)).not.toContain('org-1');
+  expect(await stored(first.id)).toMatchObject({ scheme: null, secret: expect.stringMatching(/^v2\./) });
+  const other = await server.ok('PUT', at('X-Team'), { as, body: { secret: 'team-1' } });
+  const second = await server.ok('PUT', at('x-organization'), { as, body: { secret: 'org-2' } });
+  expect(second).toMatchObject({ slot: 'header', rotationCount: 1 });
+  expect(await stored(first.id)).toMatchObject({ secret: null, replaced_by: second.id });
+  const active = (await credentialsOf(id)).filter(({ status }) => status === 'active');
+  expect(new Set(active.map(({ id: one }) => one))).toEqual(new Set([other.id, second.id]));
+  const [event] = await auditOf(server, { operation: 'put_provider_secret_header', target_id: second.id });
+  expect(event).toMatchObject({ target: { type: 'provider_credential' }, changedFields: ['secret'] });
+});
+
+test('delete_provider_secret_header revokes and erases one header, and answers its final record once', async () => {
+  const { as, path } = await providerIn('header-2');
+  const at = `${path.replace('credential', 'secret-headers')}/X-Organization`;
+  expectProblem(await server.call('DELETE', at, { as }), 404, 'provider_credential_not_found');
+  const { id } = await server.ok('PUT', at, { as, body: { secret: 'org-1' } });
+  expect(await server.ok('DELETE', at, { as })).toMatchObject({ id, status: 'revoked', slot: 'former' });
+  expect(await stored(id)).toMatchObject({ secret: null });
+  expectProblem(await server.call('DELETE', at, { as }), 404, 'provider_credential_not_found');
+});
+
+test('a provider has at most ten secret headers, and their names and values can be sent', async () => {
+  const { as, path } = await providerIn('header-3');
+  const put = (name: string, secret = 'x') =>
+    server.call('PUT', `${path.replace('credential', 'secret-headers')}/${name}`, { as, body: { secret } });
+  for (const name of ['Host', 'content-length', 'Cookie', 'mcp-session-id', 'a%20b', '__proto__']) {
+    expectInvalid(await put(name), { loc: ['path', 'header_name'], type: 'value_error' });
+  }
+  expect((await put('X-A', 'x\r\nHost: y')).status).toBe(422);
+  for (let index = 0; index < 10; index += 1) expect((await put(`X-${index}`)).status).toBe(200);
+  expectInvalid(await put('X-10'), { loc: ['path', 'header_name'], type: 'value_error' });
+  expect((await put('x-9', 'another')).status).toBe(200);
+});
+
 test('a provider that is missing or out of reach is 404', async () => {
   const { path } = await providerIn('hidden-1');
   const { as: stranger } = await providerIn('hidden-2');
   for (const [method, body] of [['PUT', { secret: 'sk-1' }], ['DELETE']] as [string, object?][]) {
-    const sent = body && { body };
-    expectProblem(await server.call(method, path, { as: stranger, ...sent }), 404, 'provider_not_found');
-    const none = '/v1/providers/none/credential';
-    expectProblem(await server.call(method, none, { as: server.admin, ...sent }), 404, 'provider_not_found');
+    for (const part of ['credential', 'secret-headers/X-Organization']) {
+      const sent = body && { body };
+      const hidden = path.replace('credential', part);
+      expectProblem(await server.call(method, hidden, { as: stranger, ...sent }), 404, 'provider_not_found');
+      const none = `/v1/providers/none/${part}`;
+      expectProblem(await server.call(method, none, { as: server.admin, ...sent }), 404, 'provider_not_found');
+    }
   }
 });
 

@@ -136,8 +136,53 @@ test('update_provider updates by presence', async () => {
       status: { set: 'disabled' },
       metadata: { set: { a: { b: [] } }, cleared: {} },
       syncIntervalSeconds: { set: 600, cleared: null },
+      newItems: { set: 'allow' },
+      headers: { set: [{ name: 'X-Organization', value: 'acme' }], cleared: [] },
     },
   });
+});
+
+test('headers in the clear have different names that neither control the connection nor carry credentials, and a bounded size', async () => {
+  const as = await callerIn('headers-1');
+  expect((await create(as)).headers).toEqual([]);
+  const headers = [
+    { name: 'anthropic-version', value: '2023-06-01' },
+    { name: 'OpenAI-Organization', value: 'org-1' },
+  ];
+  const created = await create(as, { headers });
+  expect(created.headers).toEqual(headers);
+  const [event] = await auditOf(server, { operation: 'create_provider', target_id: created.id });
+  expect(event?.['changedFields']).toContain('headers');
+  expect((await create(as, { headers: null })).headers).toEqual([]);
+  const refused: unknown[] = [
+    'Host',
+    'content-length',
+    'Transfer-Encoding',
+    'Connection',
+    'Cookie',
+    'User-Agent',
+    'mcp-session-id',
+    'Authorization',
+    'X-API-Key',
+    'Proxy-Authorization',
+    '__proto__',
+    'a b',
+    'a:b',
+    '',
+  ].map((name) => [{ name, value: 'x' }]);
+  refused.push(...['', ' x', 'x\r\nHost: y', 'ü', 'x'.repeat(1025)].map((value) => [{ name: 'X-A', value }]));
+  refused.push([
+    { name: 'X-A', value: '1' },
+    { name: 'x-a', value: '2' },
+  ]);
+  const many = (count: number, value: string) =>
+    Array.from({ length: count }, (_, index) => ({ name: `X-${index}`, value }));
+  refused.push(many(21, 'x'), many(5, 'x'.repeat(1024)), [{ name: 'X-A' }], {}, 'X-A: b');
+  for (const each of refused) {
+    const body = { name: unique('provider'), kind: 'llm', headers: each };
+    const answered = await server.call('POST', PATH, { as, body });
+    expect([answered.status, each]).toEqual([422, each]);
+  }
 });
 
 test('the sync interval is between five minutes and a week', async () => {

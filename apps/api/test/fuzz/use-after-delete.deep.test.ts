@@ -30,6 +30,7 @@ const OTHERWISE: Record<string, Record<string, number>> = {
   revoke_service_account_key: { rotate_service_account_key: 409 },
   revoke_gateway_session: { get_gateway_session: 200, list_gateway_session_grants: 200 },
   delete_provider_credential: { put_provider_credential: 200 },
+  delete_provider_secret_header: { put_provider_secret_header: 200 },
   // The user remains, and both operations are idempotent.
   revoke_platform_administrator: { grant_platform_administrator: 200, revoke_platform_administrator: 200 },
 };

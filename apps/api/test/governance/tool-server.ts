@@ -6,7 +6,7 @@ import type { Body, TestServer } from '../support/server.ts';
 import { all, mcpCall, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
 import { untimed } from './loop-support.ts';
 
-type Tool = { description: string; input: z.ZodObject };
+type Tool = { title?: string; description: string; input: z.ZodObject };
 
 export const SEARCH: Tool = { description: 'Searches', input: z.object({ query: z.string() }) };
 export const WITH_TOKEN: Tool = { ...SEARCH, input: z.object({ query: z.string(), token: z.string() }) };
@@ -21,8 +21,8 @@ export async function toolServer(server: TestServer, others: readonly string[] =
   const tools: Record<string, Tool> = Object.fromEntries(['search', ...others].map((name) => [name, SEARCH]));
   const peer = await startMcp(() => {
     const mcp = new McpServer({ name: 'changing', version: '1.0.0' });
-    for (const [name, { description, input: inputSchema }] of Object.entries(tools)) {
-      mcp.registerTool(name, { title: `Tool ${name}`, description, inputSchema }, () => ({ content: [] }));
+    for (const [name, { title = `Tool ${name}`, description, input: inputSchema }] of Object.entries(tools)) {
+      mcp.registerTool(name, { title, description, inputSchema }, () => ({ content: [] }));
     }
     return mcp;
   });

@@ -35,6 +35,7 @@ const NOTHING: Comparison = {
   removed: [],
   held: [],
   withdrawn: [],
+  undecided: [],
   unchanged: [],
   newlyListed: [],
   noLongerListed: [],
@@ -88,11 +89,68 @@ const FOUND_AGAIN: Row[] = [
 test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
   const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0, notes: [] };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
-  expect(result).toEqual({
+  expect({ ...result, undecided: [] }).toEqual({
     ...NOTHING,
     updated: change === null ? [] : [{ id: 'inv_1', change }],
     unchanged: change === null ? ['inv_1'] : [],
   });
+});
+
+/** Columns: the case, the known item, the found item, the expected change, and whether the decision is about another definition. */
+const UNDECIDED: [string, Partial<KnownItem>, Partial<FoundItem>, object, boolean | null][] = [
+  ['an available item with another digest', {}, OTHER, { drift: { ...OTHER, detectedAt } }, null],
+  ['a pending item with another title', { status: 'pending' }, { title: 'Find' }, { title: 'Find' }, null],
+  ['a pending item with another digest', { status: 'pending' }, OTHER, { ...OTHER, drift: null }, true],
+  ['a retired item that is back', { status: 'retired', listed: false }, {}, { status: 'pending' }, false],
+  [
+    'a retired item that is back with another digest',
+    { status: 'retired', listed: false },
+    OTHER,
+    { ...OTHER, status: 'pending', drift: null },
+    true,
+  ],
+];
+
+test.each(UNDECIDED)('waits for a decision anew: %s', async (_, known, found, change, isRedefined) => {
+  const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0, notes: [] };
+  const { updated, undecided } = await compare([{ ...KNOWN, ...known }], listing, NOW);
+  expect(updated).toEqual([{ id: 'inv_1', change }]);
+  expect(undecided).toEqual(isRedefined === null ? [] : [{ id: 'inv_1', isRedefined }]);
+});
+
+/** Columns: the case, the known items, the new item, and the name that it is renamed from. */
+const RENAMED: [string, Partial<KnownItem>[], Partial<FoundItem>, string | null][] = [
+  ['the definition of an item that is gone', [{}], {}, 'search'],
+  [
+    'the new definition of an item that is gone',
+    [{ schemaDigest: 'sha256:z', drift: { ...DRIFT, schemaDigest: 'sha256:a' } }],
+    {},
+    'search',
+  ],
+  ['the definition of a blocked item that is gone', [{ status: 'blocked' }], {}, 'search'],
+  ['the definition of a missing item', [{ status: 'missing', listed: false }], {}, 'search'],
+  ['the definition of a retired item', [{ status: 'retired', listed: false }], {}, null],
+  ['another definition', [{}], { schemaDigest: 'sha256:b' }, null],
+  ['no digest', [{ schemaDigest: null }], { schemaDigest: null }, null],
+  ['the definition of an item of another kind', [{ kind: 'prompt' }], {}, null],
+  ['the definition of two items that are gone', [{}, { id: 'inv_2', name: 'find', nameKey: 'find' }], {}, null],
+];
+
+test.each(RENAMED)('a new item with %s', async (_, known, found, renamedFrom) => {
+  const items = [{ ...FOUND, name: 'lookup', nameKey: 'lookup', ...found }];
+  const listing = { kinds: ['tool' as const], items, errors: [], errorCount: 0, notes: [] };
+  const { added } = await compare(
+    known.map((one) => ({ ...KNOWN, ...one })),
+    listing,
+    NOW,
+  );
+  expect(added).toMatchObject([{ name: 'lookup', renamedFrom }]);
+});
+
+test('a new item with the definition of an item that is still listed is no renamed one', async () => {
+  const items = [FOUND, { ...FOUND, name: 'lookup', nameKey: 'lookup' }];
+  const listing = { kinds: ['tool' as const], items, errors: [], errorCount: 0, notes: [] };
+  expect((await compare([KNOWN], listing, NOW)).added).toMatchObject([{ name: 'lookup', renamedFrom: null }]);
 });
 
 test('an unchanged item that the last sync did not find is newly listed', async () => {

@@ -179,3 +179,33 @@ test('a returned item that disappears before a decision is retired again, and it
   const left = await server.ok('GET', `/v1/runtime-observations?view=open&provider_id=${provider.id}`, as());
   expect(left.items).toEqual([]);
 });
+
+test('an unhealthy provider says since when it is, until a sync is healthy again', async () => {
+  const models = [{ id: 'a' }];
+  let status = 200;
+  const list = modelsHandler(() => ({ data: models, next: null }));
+  const peer = await startPeer((req, res) => (status === 200 ? list(req, res) : void res.writeHead(status).end()));
+  const body = { name: unique('vendor'), kind: 'llm', baseUrl: `${peer.url}/v1` };
+  const provider = await server.ok('POST', '/v1/providers', { ...as(), body });
+  const next = async () => {
+    server.travel(1000);
+    await server.call('POST', `/v1/providers/${provider.id}/sync`, as());
+    const { health, unhealthySince } = await read(provider);
+    return { health, unhealthySince };
+  };
+  expect(provider).toMatchObject({ health: 'unknown', unhealthySince: null });
+  expect(await next()).toMatchObject({ health: 'healthy', unhealthySince: null });
+  status = 404;
+  const { health, unhealthySince } = await next();
+  expect([health, unhealthySince]).toEqual(['failing', expect.any(String)]);
+  expect(await next()).toMatchObject({ health: 'failing', unhealthySince });
+  status = 200;
+  models.pop();
+  expect(await next()).toMatchObject({ health: 'doubtful', unhealthySince });
+  models.push({ id: 'a' });
+  expect(await next()).toMatchObject({ health: 'healthy', unhealthySince: null });
+  status = 404;
+  const again = await next();
+  expect(again.health).toBe('failing');
+  expect(again.unhealthySince > unhealthySince).toBe(true);
+});

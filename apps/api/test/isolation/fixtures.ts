@@ -50,6 +50,13 @@ export const FIXTURES: Record<string, Fixture> = {
       await server.ok('PUT', path, { as: server.admin, body: { secret: unique('secret') } });
     },
   },
+  put_provider_secret_header: { body: () => ({ secret: unique('secret') }) },
+  delete_provider_secret_header: {
+    async prepare(server, { provider_id, header_name }) {
+      const path = `/v1/providers/${provider_id}/secret-headers/${header_name}`;
+      await server.ok('PUT', path, { as: server.admin, body: { secret: unique('secret') } });
+    },
+  },
   create_inventory_item: { body: () => ({ kind: 'model', name: unique('model') }) },
   dismiss_recommendation: { body: () => ({ reason: 'not needed' }) },
   undo_recommendation: {

@@ -184,6 +184,7 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     return agentIdOf({ tenantId: place.tenantId, subTenantId: place.subTenantId ?? null, name });
   },
   kind: async () => 'agent',
+  header_name: async () => 'x-organization',
   async task_id(server, { place }) {
     const { providerId } = await observed(server, place);
     const observations = await server.ok('GET', `/v1/providers/${providerId}/observations`, { as: server.admin });

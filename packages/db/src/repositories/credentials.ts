@@ -286,7 +286,7 @@ export function toCredential(row: Row, now: Date): Credential {
     createdByKey: row.created_by_key,
     revokedAt: row.revoked_at,
     rotationCount: row.rotation_count,
-    slot: row.slot,
+    slot: row.slot?.startsWith('header:') ? 'header' : (row.slot as Credential['slot']),
     header: row.header,
     ...timesOf(row),
   };

@@ -29,6 +29,9 @@ export type FoundItem = Pick<KnownItem, 'kind' | 'name' | 'nameKey' | 'title' | 
   attributes: Record<string, unknown>;
 };
 
+/** An item that a sync adds. */
+export type AddedItem = FoundItem & Pick<InventoryItem, 'renamedFrom'>;
+
 /** The unfinished sync task of a provider. */
 export async function findSyncTask(
   db: Database,
@@ -223,12 +226,13 @@ export async function listKnownItems(
 export async function insertFoundItems(
   db: Database,
   place: TenantPlace,
-  { providerId, items }: { providerId: string; items: readonly FoundItem[] },
+  { providerId, status, items }: { providerId: string; status: 'available' | 'pending'; items: readonly AddedItem[] },
   now: Date,
 ): Promise<string[]> {
   const rows = items.map((item) => ({
-    ...newItemRow(place, { ...item, providerId, status: 'available', source: 'sync' }, now),
+    ...newItemRow(place, { ...item, providerId, status, source: 'sync' }, now),
     listed: toFlag(true),
+    renamed_from: item.renamedFrom,
   }));
   if (rows.length > 0) await db.insertInto('inventory_items').values(rows).execute();
   return rows.map(({ id }) => id);

@@ -449,6 +449,7 @@ function toInventoryItem(row: ItemRow): InventoryItem {
     schemaDigest: row.schema_digest,
     attributes: JSON.parse(row.attributes) as InventoryItem['attributes'],
     drift: row.drift === null ? null : (JSON.parse(row.drift) as InventoryItem['drift']),
+    renamedFrom: row.renamed_from,
     firstSeenAt: row.first_seen_at,
     lastSeenAt: row.listed_at ?? row.last_seen_at,
     ...timesOf(row),

@@ -1,6 +1,6 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
-import type { UpdateQueryBuilder, UpdateResult } from 'kysely';
-import { sql } from 'kysely';
+import type { Selectable, UpdateQueryBuilder, UpdateResult } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { inScope, placeColumns } from '../queries.ts';
@@ -8,7 +8,11 @@ import type { Tables } from '../tables.ts';
 import { scopeOf, type TenantPlace, type TenantScope } from '../tenancy.ts';
 import { toCredential } from './credentials.ts';
 
-export type SecretSlot = 'current' | 'standby';
+/** `header:x-name`: sent in this header beside the current secret. The name is in lower case. */
+export type SecretSlot = 'current' | 'standby' | HeaderSlot;
+type HeaderSlot = `header:${string}`;
+
+const IS_HEADER = sql<SqlBool>`slot like 'header:%'`;
 
 /** A provider's sealed secret, and how it is sent. `boundUrl` is the only address that it may be sent to. */
 export type SealedSecret = {
@@ -53,9 +57,22 @@ export async function findSealedSecret(
   now: Date,
 ): Promise<SealedSecret | undefined> {
   const row = await selectSecret(db, scope, providerId, 'current');
-  if (!row || row.secret === null || row.header === null) return undefined;
-  const { secret: sealed, header, scheme, bound_url: boundUrl } = row;
-  return { credential: toCredential(row, now), sealed, header, scheme, boundUrl };
+  return row && toSealed(row, now)[0];
+}
+
+/** The secret headers of a provider with their sealed values, for requests to the provider. */
+export async function listSealedHeaders(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  now: Date,
+): Promise<SealedSecret[]> {
+  return (await selectHeaders(db, scope, providerId)).flatMap((row) => toSealed(row, now));
+}
+
+/** The slot of a secret header. */
+export function headerSlot(name: string): HeaderSlot {
+  return `header:${name.toLowerCase()}`;
 }
 
 /** The addresses that the stored secrets of a provider are bound to, including those of former secrets. */
@@ -135,17 +152,22 @@ export async function revokeProviderSecret(
 /**
  * Revokes all credentials of a provider and erases their secrets, including former ones.
  *
+ * @param keepsHeaders whether secret headers stay
  * @returns the credentials that were active, the current one first
  */
 export async function revokeAllProviderSecrets(
   db: Database,
   scope: TenantScope,
-  providerId: string,
+  { providerId, keepsHeaders = false }: { providerId: string; keepsHeaders?: boolean },
   now: Date,
 ): Promise<Credential[]> {
+  const found = [
+    await selectSecret(db, scope, providerId, 'current'),
+    await selectSecret(db, scope, providerId, 'standby'),
+    ...(keepsHeaders ? [] : await selectHeaders(db, scope, providerId)),
+  ];
   const revoked: Credential[] = [];
-  for (const slot of ['current', 'standby'] as const) {
-    const row = await selectSecret(db, scope, providerId, slot);
+  for (const row of found) {
     const credential = row && (await revokeProviderSecret(db, scope, { id: row.id }, now));
     if (credential) revoked.push(credential);
   }
@@ -153,6 +175,7 @@ export async function revokeAllProviderSecrets(
     .set({ secret: null })
     .where('owner_id', '=', providerId)
     .where('secret', 'is not', null)
+    .where('revoked_at', 'is not', null)
     .execute();
   return revoked;
 }
@@ -260,6 +283,26 @@ function selectSecret(db: Database, scope: TenantScope, providerId: string, slot
     .where('revoked_at', 'is', null)
     .where(inScope(scope))
     .executeTakeFirst();
+}
+
+function selectHeaders(db: Database, scope: TenantScope, providerId: string) {
+  return db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('kind', '=', sql.lit('provider_secret'))
+    .where('owner_id', '=', providerId)
+    .where('revoked_at', 'is', null)
+    .where(IS_HEADER)
+    .where(inScope(scope))
+    .orderBy('id')
+    .execute();
+}
+
+/** None if the secret was erased. */
+function toSealed(row: Selectable<Tables['credentials']>, now: Date): SealedSecret[] {
+  const { secret: sealed, header, scheme, bound_url: boundUrl } = row;
+  if (sealed === null || header === null) return [];
+  return [{ credential: toCredential(row, now), sealed, header, scheme, boundUrl }];
 }
 
 function updateSecrets(

@@ -17,7 +17,7 @@ export type NewProvider = Pick<
   Provider,
   'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
 > &
-  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds'>>;
+  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds' | 'newItems' | 'headers'>>;
 export type ProviderChange = Partial<NewProvider>;
 
 export type ProviderFilter = {
@@ -113,8 +113,11 @@ const SHOWN = [
   'status',
   'health',
   'health_reason',
+  'unhealthy_since',
   'inventory_synced_at',
   'sync_interval_seconds',
+  'new_items',
+  'headers',
   'metadata',
   'created_at',
   'updated_at',
@@ -340,8 +343,7 @@ export async function markSynced(
   await db
     .updateTable('providers')
     .set({
-      health,
-      health_reason: healthReason,
+      ...healthColumns({ health, healthReason }, now),
       ...(health !== 'failing' && { inventory_synced_at: now.toISOString(), items_listed_at: now.toISOString() }),
       updated_at: now.toISOString(),
     })
@@ -360,14 +362,22 @@ export async function setHealth(
 ): Promise<void> {
   await db
     .updateTable('providers')
-    .set({ health, health_reason: healthReason, updated_at: now.toISOString() })
+    .set({ ...healthColumns({ health, healthReason }, now), updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(inScope(scope))
     .execute();
 }
 
+/** A provider that stays unhealthy keeps the time since when it is. */
+function healthColumns({ health, healthReason }: Pick<Provider, 'health' | 'healthReason'>, now: Date) {
+  const isHealthy = health === 'healthy' || health === 'unknown';
+  const since = sql<string | null>`coalesce(unhealthy_since, ${now.toISOString()})`;
+  return { health, health_reason: healthReason, unhealthy_since: isHealthy ? null : since };
+}
+
 function columns(change: ProviderChange, now: Date) {
-  const { name, aliases, displayName, description, kind, baseUrl, status, metadata, syncIntervalSeconds } = change;
+  const { name, aliases, displayName, description, kind, baseUrl, status, metadata } = change;
+  const { syncIntervalSeconds, newItems, headers } = change;
   return {
     ...(name !== undefined && { name, name_key: caseFolded(name), name_family: rewrittenName(name) }),
     ...(aliases !== undefined && { aliases: JSON.stringify(aliases) }),
@@ -377,6 +387,8 @@ function columns(change: ProviderChange, now: Date) {
     ...(baseUrl !== undefined && { base_url: baseUrl, host: baseUrl === null ? null : hostOf(baseUrl) }),
     ...(status !== undefined && { status }),
     ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+    ...(newItems !== undefined && { new_items: newItems }),
+    ...(headers !== undefined && { headers: JSON.stringify(headers) }),
     ...(syncIntervalSeconds !== undefined && {
       sync_interval_seconds: syncIntervalSeconds,
       next_sync_at:
@@ -408,8 +420,11 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     status: row.status,
     health: row.health,
     healthReason: row.health_reason,
+    unhealthySince: row.unhealthy_since,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
+    newItems: row.new_items,
+    headers: JSON.parse(row.headers) as Provider['headers'],
     metadata,
     ...timesOf(row),
   };

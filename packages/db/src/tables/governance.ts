@@ -26,12 +26,17 @@ export type GovernanceTables = {
       status: Provider['status'];
       health: Provider['health'];
       health_reason: Generated<string | null>;
+      /** When it was last healthy until; null while it is healthy or unknown. */
+      unhealthy_since: Generated<Time | null>;
       inventory_synced_at: Time | null;
       /** When the last sync stored which items are `listed`. */
       items_listed_at: Generated<Time | null>;
       /** Null: synced on demand only. */
       sync_interval_seconds: Generated<number | null>;
       next_sync_at: Generated<Time | null>;
+      new_items: Generated<Provider['newItems']>;
+      /** Headers in the clear: names and values. */
+      headers: Generated<Json>;
       metadata: Json;
       /** The account whose traffic the provider was discovered in; '' for declared providers. */
       discovered_by: Generated<string>;
@@ -66,6 +71,8 @@ export type GovernanceTables = {
       last_seen_at: Time;
       /** Whether the provider's last sync found it. Then it was last seen at the provider's `items_listed_at`. */
       listed: Generated<Flag>;
+      /** The name of the item that had its definition, and that was not listed when a sync found this one. */
+      renamed_from: Generated<string | null>;
     };
   runtime_observations: Place &
     Times & {

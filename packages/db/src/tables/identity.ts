@@ -116,7 +116,7 @@ export type IdentityTables = {
       /** The key that replaced this one. */
       replaced_by: string | null;
       /** For provider secrets: in use, on standby, or kept for a while after a swap. */
-      slot: Generated<'current' | 'standby' | 'former' | null>;
+      slot: Generated<'current' | 'standby' | 'former' | `header:${string}` | null>;
       /** The request header that carries a provider's secret, and the scheme before the secret. */
       header: Generated<string | null>;
       scheme: Generated<string | null>;

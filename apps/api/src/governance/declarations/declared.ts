@@ -26,7 +26,8 @@ export async function findDeclaredState(
 /**
  * What is declared about subjects. A subject is declared if an inventory item decides for its name and is neither retired nor
  * pending. A blocked item declares the subject as forbidden. A subject is also declared if an active manifest of its place or
- * of the whole tenant names it. The number of statements does not grow with the number of subjects.
+ * of the whole tenant names it, unless its own item is pending: sessions grant none of it until a person decides about the item. The
+ * number of statements does not grow with the number of subjects.
  *
  * @param tenant the tenant of all subjects
  * @returns a look-up function
@@ -39,11 +40,12 @@ export async function findDeclaredStates(
   const itemsOf = await findCoveringItems(db, tenant, subjects);
   const isDeclaring = (item: InventoryItem | undefined) =>
     item !== undefined && item.status !== 'retired' && item.status !== 'pending';
-  const rest = subjects.filter((subject) => !isDeclaring(itemsOf(subject).deciding));
+  const isPending = (subject: ObservedSubject) => itemsOf(subject).own?.status === 'pending';
+  const rest = subjects.filter((subject) => !isDeclaring(itemsOf(subject).deciding) && !isPending(subject));
   const isInManifest = await manifestDeclarations(db, tenant, rest);
   return (subject) => {
     const item = itemsOf(subject).deciding;
-    return { unknown: !isDeclaring(item) && !isInManifest(subject), item };
+    return { unknown: !isDeclaring(item) && (isPending(subject) || !isInManifest(subject)), item };
   };
 }
 

@@ -48,7 +48,7 @@ export async function reevaluateItems(
   if (!former) await updateDrifts(trx, provider, items, now);
   const subjects = items.map(({ kind, name }) => ({ provider, kind, name }));
   await reevaluateSubjectsOfItems(trx, provider, { subjects, former }, now);
-  return items.filter(({ status }) => status === 'blocked' || status === 'retired');
+  return items.filter(({ status }) => status === 'blocked' || status === 'retired' || status === 'pending');
 }
 
 /** The same for an inventory item that was deleted. */

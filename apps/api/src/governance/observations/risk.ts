@@ -62,13 +62,20 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
   }
   const foreign = evidence.serverAddresses.filter((address) => isForeign(provider, address));
   if (foreign.length > 0) add('foreign_address', `Calls went to ${foreign.join(', ')}, not to the provider's address.`);
-  if (observation.unknown) add('unknown_item', 'No inventory item and no active manifest declares it.');
+  if (observation.unknown) add('unknown_item', whyUnknown(item));
   const newcomers = uses.uses.filter((use) => isFirstUse(use, uses.first, now));
   for (const { account, firstUsedAt } of newcomers) {
     add('first_use', `${account} first used ${provider.name} on ${firstUsedAt}, and other accounts used it before.`);
   }
   if (evidence.errors > 0) add('call_errors', `${evidence.errors} of its calls ended in an error.`);
   return { level: LEVELS.find((level) => factors.some(({ factor }) => levelOf(factor) === level)) ?? 'low', factors };
+}
+
+function whyUnknown(item: InventoryItem | undefined): string {
+  if (item?.status !== 'pending') return 'No inventory item and no active manifest declares it.';
+  const renamed =
+    item.renamedFrom === null ? '' : ` It has the definition of ${item.renamedFrom}, which is no longer listed.`;
+  return `A sync found it after the first one, and no person has decided about it.${renamed}`;
 }
 
 function levelOf(factor: RiskFactor): string {

@@ -4,7 +4,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { listItemIds } from '@quartermaster/db/repositories/inventory.ts';
-import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
+import { findProviderSecret, listSealedHeaders } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findFormerObservations,
@@ -130,6 +130,7 @@ async function findAdoptionObstacle(
   for (const slot of ['current', 'standby'] as const) {
     if (await findProviderSecret(db, scope, provider.id, slot, now)) return 'the provider has a credential';
   }
+  if ((await listSealedHeaders(db, scope, provider.id, now)).length > 0) return 'the provider has a secret header';
   if (await hasNewItems(db, provider, adoption.id)) return 'the inventory of the provider has new items';
   // Compared for equality, because the clocks of processes differ. Every change sets another `updatedAt`.
   return provider.updatedAt === adoption.appliedAt ? null : `the provider was changed on ${provider.updatedAt}`;

@@ -1,4 +1,5 @@
-import { isRejectedAgain, itemWithStatus, type Rule, type SubjectState } from './rule.ts';
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import { type Change, isRejectedAgain, itemWithStatus, type Rule, type SubjectState } from './rule.ts';
 
 /**
  * Proposed when a subject is used and not declared, or when its item waits for a decision. Superseded when an item or a manifest
@@ -9,12 +10,12 @@ export const registerItem: Rule<SubjectState> = {
   evaluate(state) {
     const { provider, kind, name, item, observations } = state;
     if (provider.status === 'deleted') return null;
-    const isPending = item?.status === 'pending';
+    const pending = item?.status === 'pending' ? item : null;
     // An observation without occurrences comes from a sync alone, and is not used.
     const undeclared = observations.filter(
       (one) =>
         one.unknown &&
-        (one.occurrences > 0 || isPending) &&
+        (one.occurrences > 0 || pending !== null) &&
         (one.status === 'approved' || (one.status === 'open' && !isRejectedAgain(one))),
     );
     if (undeclared.length === 0) return null;
@@ -22,12 +23,30 @@ export const registerItem: Rule<SubjectState> = {
       status === 'approved' && review ? review.reviewedAt : [],
     );
     return {
-      reason: isPending
-        ? `${provider.name} lists the ${kind} ${name}, which was not there at its first sync, or came back after it was retired.`
+      reason: pending
+        ? `${provider.name} lists the ${kind} ${name}, which was not there at its first sync, or came back after it was retired.${renamed(pending)}`
         : `Agents use the ${kind} ${name} at ${provider.name}; no inventory item and no active manifest declares it.`,
-      cause: approvals.toSorted().at(-1) ?? 'unknown',
+      // Another definition is another cause: it opens the recommendation again that a person dismissed before.
+      cause: [approvals.toSorted().at(-1) ?? 'unknown', ...(pending?.schemaDigest ? [pending.schemaDigest] : [])].join(
+        ' ',
+      ),
       observations: undeclared,
-      change: itemWithStatus(state, 'available'),
+      change: pending === null ? itemWithStatus(state, 'available') : acceptance(pending),
     };
   },
 };
+
+/** Names the definition, so that a recommendation that a person saw is superseded when the definition changes. */
+function acceptance({ id, kind, name, schemaDigest }: InventoryItem): Change {
+  return {
+    target: { type: 'inventory_item', id },
+    before: { kind, name, status: 'pending', schemaDigest },
+    after: { kind, name, status: 'available', schemaDigest },
+  };
+}
+
+function renamed({ renamedFrom }: InventoryItem): string {
+  return renamedFrom === null
+    ? ''
+    : ` It is renamed from ${renamedFrom}: it has the same definition, and ${renamedFrom} is no longer listed.`;
+}

@@ -5,9 +5,10 @@ import { inBatches } from '@quartermaster/db/batches.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { OutboundFailure, seconds, statusFailure } from '../../platform/outbound/failure.ts';
-import { type OpenedSecret, openSecret } from '../provider-credentials/secret.ts';
+import { type OpenedSecrets, openSecrets } from '../provider-credentials/secret.ts';
 import type { Services } from '../../platform/services.ts';
 import type { Listing } from './listing.ts';
+import { requestHeaders } from './request-headers.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
 
 /** What a sync uses. */
@@ -59,12 +60,14 @@ export async function fetchListing(
     let sentCredential = false;
     try {
       await requireSameBaseUrl(services, provider);
-      // A secret that was stored for another address since then is not sent: openSecret checks the address it is bound to.
-      const secret = await openSecret(services, provider);
-      sentCredential = secret !== null;
-      const listing = await ask(services, provider, { secret, totalMs, signal, onProgress });
-      if (secret && (await containsSecret(listing, secret.text))) {
-        throw new OutboundFailure('it lists the credential that it was sent');
+      // A secret that was stored for another address since then is not sent: openSecrets checks the address it is bound to.
+      const secrets = await openSecrets(services, provider);
+      sentCredential = secrets.hasCredential;
+      const listing = await ask(services, provider, { secrets, totalMs, signal, onProgress });
+      for (const text of secrets.texts) {
+        if (await containsSecret(listing, text)) {
+          throw new OutboundFailure('it lists the credential that it was sent');
+        }
       }
       return listing;
     } catch (error) {
@@ -89,11 +92,11 @@ async function ask(
   services: SyncServices,
   provider: SyncableProvider,
   {
-    secret,
+    secrets,
     totalMs,
     signal,
     onProgress,
-  }: { secret: OpenedSecret | null; totalMs: number; signal: AbortSignal; onProgress: Run['onProgress'] },
+  }: { secrets: OpenedSecrets; totalMs: number; signal: AbortSignal; onProgress: Run['onProgress'] },
 ): Promise<Listing> {
   const { syncs, now, log } = services;
   const baseUrl = new URL(provider.baseUrl);
@@ -101,7 +104,8 @@ async function ask(
   const { openOutbound } = await import('../../platform/outbound/outbound.ts');
   const { listMcp } = await import('./mcp.ts');
   const { listModels } = await import('./openai.ts');
-  const { headers, boundUrl } = secret ?? { headers: {}, boundUrl: null };
+  const headers = { ...requestHeaders(provider), ...secrets.headers };
+  const { boundUrl } = secrets;
   const { tenantId } = provider;
   const conversation = { tenantId, baseUrl, headers, boundUrl, signal, log };
   const outbound = openOutbound(conversation, syncs.policy, { ...syncs.limits, totalMs });

@@ -1,10 +1,15 @@
 import { inBatches } from '@quartermaster/db/batches.ts';
-import type { FoundItem, FoundItemChange, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
+import type {
+  AddedItem,
+  FoundItem,
+  FoundItemChange,
+  KnownItem,
+} from '@quartermaster/db/repositories/inventory-sync.ts';
 import type { Listing } from './listing.ts';
 
 /** What a sync has to write. Known items are named by their ids. */
 export type Comparison = {
-  added: FoundItem[];
+  added: AddedItem[];
   /** Listed again, with changes. */
   updated: { id: string; change: FoundItemChange }[];
   /** To become missing: available until now, and not listed any more. */
@@ -13,6 +18,8 @@ export type Comparison = {
   held: string[];
   /** To be retired: pending until now, and not listed any more, so nothing is left to decide. */
   withdrawn: string[];
+  /** Those of the updated ones that wait for a decision from now on, or whose definition changed while they waited. */
+  undecided: { id: string; isRedefined: boolean }[];
   /** Listed again, without changes. */
   unchanged: string[];
   /** Those of the unchanged ones that the last sync did not list. */
@@ -29,10 +36,12 @@ const BATCH_SIZE = 100;
  *
  * - A new item is added. A missing item becomes available again. Blocked and retired items keep their status, except that a
  *   retired item that disappeared and is listed again is pending: a person is asked whether to restore it.
+ * - A new item with the definition of one item that is not listed any more is renamed. Retired items are not considered.
  * - An item that is not listed any more becomes missing if a sync found it before. An item that a person declared and no sync
  *   ever found keeps its status. If too many would become missing at once, none of them does, see {@link isDoubtful}.
  * - An item without a digest takes the listed one. A digest other than the accepted one is drift: the item keeps everything
  *   that was accepted, and the listed definition is stored beside it until a person accepts it or the provider reverts it.
+ *   A pending item takes the listed definition at once, because nothing of it was accepted.
  * - Texts and attributes follow the provider. For an item that a person declared, the sync only fills in empty ones.
  */
 export async function compare(known: readonly KnownItem[], listing: Listing, now: Date): Promise<Comparison> {
@@ -43,11 +52,13 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
     removed: [],
     held: [],
     withdrawn: [],
+    undecided: [],
     unchanged: [],
     newlyListed: [],
     noLongerListed: [],
   };
   let keptCount = 0;
+  const formerNames = new Map<string, string | null>();
   for await (const batch of inBatches(known, BATCH_SIZE)) {
     for (const item of batch) {
       const key = keyOf(item);
@@ -56,20 +67,34 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
         found.delete(key);
         if (item.status === 'available') keptCount += 1;
         const change = changeOf(item, again, now);
-        if (Object.keys(change).length > 0) result.updated.push({ id: item.id, change });
-        else {
+        if (Object.keys(change).length > 0) {
+          const { id } = item;
+          result.updated.push({ id, change });
+          const isRedefined = item.schemaDigest !== null && change.schemaDigest !== undefined;
+          const waits = item.status === 'pending' && isRedefined;
+          if (waits || change.status === 'pending') result.undecided.push({ id, isRedefined });
+        } else {
           result.unchanged.push(item.id);
           if (!item.listed) result.newlyListed.push(item.id);
         }
       } else {
         if (item.listed) result.noLongerListed.push(item.id);
+        const definition = definitionOf(item.kind, item.drift?.schemaDigest ?? item.schemaDigest);
+        if (definition !== null && item.status !== 'retired') {
+          // Two items with one definition do not say which of them was renamed.
+          formerNames.set(definition, formerNames.has(definition) ? null : item.name);
+        }
         const isOfKind = listing.kinds.includes(item.kind);
         if (isOfKind && item.status === 'available' && item.confirmed) result.removed.push(item.id);
         if (isOfKind && item.status === 'pending') result.withdrawn.push(item.id);
       }
     }
   }
-  result.added.push(...found.values());
+  for (const item of found.values()) {
+    const definition = definitionOf(item.kind, item.schemaDigest);
+    const renamedFrom = (definition !== null && formerNames.get(definition)) || null;
+    result.added.push({ ...item, renamedFrom });
+  }
   if (isDoubtful({ keptCount, removedCount: result.removed.length })) {
     result.held = result.removed;
     result.removed = [];
@@ -88,8 +113,11 @@ function isDoubtful({ keptCount, removedCount }: { keptCount: number; removedCou
 function changeOf(item: KnownItem, found: FoundItem, now: Date): FoundItemChange {
   const back = statusOfListed(item);
   const { schemaDigest, title, description, attributes } = found;
-  const isDrift = schemaDigest !== null && item.schemaDigest !== null && schemaDigest !== item.schemaDigest;
-  if (isDrift) {
+  const isRedefined = schemaDigest !== null && item.schemaDigest !== null && schemaDigest !== item.schemaDigest;
+  if (isRedefined && (back.status ?? item.status) === 'pending') {
+    return { ...back, schemaDigest, title, description, attributes, drift: null };
+  }
+  if (isRedefined) {
     if (item.drift?.schemaDigest === schemaDigest) return back;
     return { ...back, drift: { schemaDigest, title, description, attributes, detectedAt: now.toISOString() } };
   }
@@ -119,6 +147,11 @@ function textsOf(item: KnownItem, found: FoundItem): FoundItemChange {
   const isSame = JSON.stringify(found.attributes) === JSON.stringify(item.attributes);
   if (!isSame && (followsProvider || isEmpty)) change.attributes = found.attributes;
   return change;
+}
+
+/** The kind and digest of a definition; null without a digest. */
+function definitionOf(kind: string, digest: string | null): string | null {
+  return digest === null ? null : `${kind}:${digest}`;
 }
 
 function keyOf({ kind, nameKey }: { kind: string; nameKey: string }): string {

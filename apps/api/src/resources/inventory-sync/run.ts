@@ -148,7 +148,7 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
   });
 }
 
-type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'held' | 'unchanged'>;
+type Counts = Pick<InventorySync, 'added' | 'pending' | 'updated' | 'removed' | 'held' | 'unchanged'>;
 
 /** What a sync says about the provider. */
 function healthOf({ held, unchanged, updated }: Counts, listing: Listing): Pick<Provider, 'health' | 'healthReason'> {
@@ -170,11 +170,12 @@ function notTaken({ errors, errorCount, notes }: Listing): string | null {
 }
 
 /** What a sync changed, for people who read its task later. */
-function summaryOf({ added, updated, removed, held, unchanged }: Counts, listing: Listing): string {
+function summaryOf({ added, pending, updated, removed, held, unchanged }: Counts, listing: Listing): string {
   const counts = `${added} added, ${updated} changed, ${removed} no longer listed, ${unchanged} unchanged.`;
   const heldText = held === 0 ? [] : [`${held} no longer listed, and kept until a person confirms that they are gone.`];
+  const pendingText = pending === 0 ? [] : [`${pending} of the added wait for a decision.`];
   const reason = notTaken(listing);
-  return [counts, ...heldText, ...(reason === null ? [] : [`${reason}.`])].join(' ');
+  return [counts, ...pendingText, ...heldText, ...(reason === null ? [] : [`${reason}.`])].join(' ');
 }
 
 /** Stores the reason in the task. If the provider caused the failure, its health becomes `failing`. Keeps the inventory. */

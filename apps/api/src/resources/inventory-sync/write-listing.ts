@@ -15,13 +15,14 @@ import {
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { AuditedChange } from '../../platform/audit/audited-write.ts';
+import { reopenDecisions } from '../../governance/observations/reopen-decisions.ts';
 import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
 import { type BlockCandidates, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import { compare } from './compare.ts';
 import type { Listing } from './listing.ts';
 
-type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'held' | 'unchanged'>;
+type Counts = Pick<InventorySync, 'added' | 'pending' | 'updated' | 'removed' | 'held' | 'unchanged'>;
 
 /** Items that are read before the event loop gets a turn: each may have 16 KiB of attributes. */
 const READ_BATCH_SIZE = 100;
@@ -66,14 +67,19 @@ export async function writeListing(
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  if (unchangedCount !== null) return { added: 0, updated: 0, removed: 0, held: 0, unchanged: unchangedCount };
+  if (unchangedCount !== null)
+    return { added: 0, pending: 0, updated: 0, removed: 0, held: 0, unchanged: unchangedCount };
   const comparison = await compare(await knownItems(trx, provider), listing, now);
-  const { added, updated, removed, held, withdrawn, unchanged, newlyListed, noLongerListed } = comparison;
+  const { added, updated, removed, held, withdrawn, undecided, unchanged, newlyListed, noLongerListed } = comparison;
+  // The first sync declares what the provider offers. It stays the first one after a change of the base URL, because another
+  // server must not add to what sessions grant.
+  const isReviewed = provider.inventorySyncedAt !== null && provider.newItems === 'review';
+  const status = isReviewed ? 'pending' : 'available';
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
     await tenantLimits.addRecord(trx, provider.tenantId, { content: items });
-    addedIds.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
+    addedIds.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, status, items }, now)));
   }
   // Known items need no room: drift must be seen although the tenant is full. Their number and their size are limited.
   for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
@@ -83,6 +89,10 @@ export async function writeListing(
   }
   for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
   for await (const ids of inBatches(noLongerListed, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);
+  if (isReviewed) undecided.push(...addedIds.map((id) => ({ id, isRedefined: false })));
+  for await (const batch of inBatches(undecided, REEVALUATED_BATCH_SIZE)) {
+    await reopenDecisions(trx, provider, batch, now);
+  }
   const written = [...addedIds, ...updated.map(({ id }) => id), ...removed, ...withdrawn];
   const candidates: BlockCandidates[number][] = [];
   for await (const ids of inBatches(written, REEVALUATED_BATCH_SIZE)) {
@@ -92,6 +102,7 @@ export async function writeListing(
   await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
   return {
     added: added.length,
+    pending: isReviewed ? added.length : 0,
     updated: updated.length,
     removed: removed.length + withdrawn.length,
     held: held.length,

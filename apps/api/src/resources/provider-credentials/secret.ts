@@ -1,5 +1,10 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { findSealedSecret, touchProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
+import {
+  findSealedSecret,
+  listSealedHeaders,
+  type SealedSecret,
+  touchProviderSecret,
+} from '@quartermaster/db/repositories/provider-secrets.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { SecretUnreadableError } from '../../platform/secret-box.ts';
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
@@ -23,43 +28,66 @@ export function secretIdentity({ tenantId, providerId, id, boundUrl, header, sch
 }
 
 /**
- * An opened credential, to be sent now and never stored.
+ * The opened secrets of a provider, to be sent now and never stored.
  *
- * `boundUrl`: requests outside of it do not carry the credential.
+ * `boundUrl`: requests outside of it do not carry them.
  */
-export type OpenedSecret = { text: string; headers: Record<string, string>; boundUrl: string };
+export type OpenedSecrets = {
+  texts: string[];
+  headers: Record<string, string>;
+  boundUrl: string | null;
+  /** Whether the credential is among them. */
+  hasCredential: boolean;
+};
 
 /**
- * The credential that a provider uses; null if it has none.
+ * The credential and the secret headers that a provider uses. The credential replaces a secret header of the same name.
  *
- * @throws OutboundFailure if it has expired, no key opens it, or it was stored for another address
+ * @throws OutboundFailure if the credential has expired, or if a secret was stored for another address or no key opens it
  */
-export async function openSecret(
-  { db, now, secrets }: Pick<Services, 'db' | 'now' | 'secrets'>,
+export async function openSecrets(
+  services: Pick<Services, 'db' | 'now' | 'secrets'>,
   provider: Provider,
-): Promise<OpenedSecret | null> {
+): Promise<OpenedSecrets> {
+  const { db } = services;
   const scope = scopeOf(provider);
-  const time = now();
-  const secret = await findSealedSecret(db, scope, provider.id, time);
-  if (!secret) return null;
-  const { credential, sealed, header, scheme, boundUrl } = secret;
-  if (credential.status === 'expired') throw new OutboundFailure('the credential of the provider has expired');
-  if (boundUrl === null || !isBoundTo(boundUrl, provider.baseUrl)) {
-    throw new OutboundFailure('the credential of the provider was stored for another address');
+  const now = services.now();
+  const credential = await findSealedSecret(db, scope, provider.id, now);
+  if (credential?.credential.status === 'expired') {
+    throw new OutboundFailure('the credential of the provider has expired');
   }
-  const text = opened();
-  await touchProviderSecret(db, scope, credential.id, { unlessSince: new Date(time.getTime() - TOUCH_MS), now: time });
-  return { text, headers: { [header]: scheme === null ? text : `${scheme} ${text}` }, boundUrl };
-
-  function opened(): string {
-    try {
-      const { tenantId, id } = provider;
-      const record = { tenantId, providerId: id, id: credential.id };
-      return secrets.open(sealed, secretIdentity({ ...record, boundUrl, header, scheme }));
-    } catch (error) {
-      if (!(error instanceof SecretUnreadableError)) throw error;
-      const why = 'its key is not configured, or its record was changed';
-      throw new OutboundFailure(`the credential of the provider cannot be opened: ${why}`);
+  const opened: OpenedSecrets = { texts: [], headers: {}, boundUrl: null, hasCredential: credential !== undefined };
+  for (const secret of [
+    ...(await listSealedHeaders(db, scope, provider.id, now)),
+    ...(credential ? [credential] : []),
+  ]) {
+    const { header, scheme, boundUrl } = secret;
+    const what = secret === credential ? 'the credential' : `the secret header ${header}`;
+    if (boundUrl === null || !isBoundTo(boundUrl, provider.baseUrl)) {
+      throw new OutboundFailure(`${what} of the provider was stored for another address`);
     }
+    const text = open(services, provider, secret, what);
+    opened.texts.push(text);
+    opened.headers[header.toLowerCase()] = scheme === null ? text : `${scheme} ${text}`;
+    // All of them contain the base URL, so the longest is within the others.
+    if (boundUrl.length > (opened.boundUrl?.length ?? 0)) opened.boundUrl = boundUrl;
+    const unlessSince = new Date(now.getTime() - TOUCH_MS);
+    await touchProviderSecret(db, scope, secret.credential.id, { unlessSince, now });
+  }
+  return opened;
+}
+
+function open(
+  { secrets }: Pick<Services, 'secrets'>,
+  { tenantId, id: providerId }: Provider,
+  { credential: { id }, sealed, header, scheme, boundUrl }: SealedSecret,
+  what: string,
+): string {
+  try {
+    return secrets.open(sealed, secretIdentity({ tenantId, providerId, id, boundUrl, header, scheme }));
+  } catch (error) {
+    if (!(error instanceof SecretUnreadableError)) throw error;
+    const why = 'its key is not configured, or its record was changed';
+    throw new OutboundFailure(`${what} of the provider cannot be opened: ${why}`);
   }
 }

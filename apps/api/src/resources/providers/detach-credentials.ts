@@ -10,16 +10,17 @@ import { reconcileCredential, rotationTask } from '../../governance/rules/reconc
 /**
  * Revokes all credentials of a provider and erases their secrets, in the caller's transaction.
  *
+ * @param keepsHeaders whether secret headers stay
  * @returns the final records of those that were active, the one in use first
  */
 export async function detachCredentials(
   trx: Database,
   record: (change: AuditedChange) => void,
-  provider: Provider,
+  { provider, keepsHeaders = false }: { provider: Provider; keepsHeaders?: boolean },
   now: Date,
 ): Promise<Credential[]> {
   const scope = scopeOf(provider);
-  const detached = await revokeAllProviderSecrets(trx, scope, provider.id, now);
+  const detached = await revokeAllProviderSecrets(trx, scope, { providerId: provider.id, keepsHeaders }, now);
   for (const { id } of detached) {
     record({ place: provider, target: { type: 'provider_credential', id }, changed: ['revokedAt'] });
     await finishOperatorTask(trx, scope, rotationTask({ id }), 'cancelled', now);

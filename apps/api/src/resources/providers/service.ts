@@ -29,8 +29,9 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
     const place = await existingPlace(ctx, trx, body);
     await ctx.services.tenantLimits.addRecord(trx, place.tenantId, { resource: 'providers', content: body });
     const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
-    const { syncIntervalSeconds = null } = body;
+    const { syncIntervalSeconds = null, newItems = 'review' } = body;
     const aliases = body.aliases ?? [];
+    const headers = body.headers ?? [];
     const values = {
       name,
       aliases,
@@ -40,6 +41,8 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
       description,
       baseUrl,
       syncIntervalSeconds,
+      newItems,
+      headers,
       metadata: metadata ?? {},
     };
     const provider = await insertProvider(trx, place, values, now).catch(nameTaken([name, ...aliases]));
@@ -59,10 +62,10 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(refuseTaken);
     if (!updated) throw notFound('provider_not_found');
     await scheduleFirstSync(ctx, trx, updated, body.syncIntervalSeconds);
-    // A credential is sent only to the address that it was stored for. One that does not fit the new base URL is removed.
+    // A secret is sent only to the address that it was stored for. If one does not fit the new base URL, all are removed.
     const bindings = provider.baseUrl === updated.baseUrl ? [] : await listSecretBindings(trx, scopeOf(updated), id);
     if (bindings.some((boundUrl) => !isBoundTo(boundUrl, updated.baseUrl))) {
-      await detachCredentials(trx, record, updated, now);
+      await detachCredentials(trx, record, { provider: updated }, now);
     }
     const rekeyed = renamed && (await rekeyModels(trx, updated, renamed, now));
     if (affects.observations) await reevaluateProvider(trx, updated, now);
@@ -81,11 +84,12 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
 }
 
 /** What an update changes, and what has to be done because of it. */
-function decideChange(provider: Provider, { metadata, aliases, ...rest }: UpdateProviderInput) {
+function decideChange(provider: Provider, { metadata, aliases, headers, ...rest }: UpdateProviderInput) {
   const change = {
     ...rest,
     ...(metadata !== undefined && { metadata: metadata ?? {} }),
     ...(aliases !== undefined && { aliases: aliases ?? [] }),
+    ...(headers !== undefined && { headers: headers ?? [] }),
   } as ProviderChange;
   const changed = changedFields(provider, change);
   const changesOneOf = (...fields: (keyof ProviderChange)[]) => fields.some((field) => changed.includes(field));
@@ -138,7 +142,7 @@ async function markDeleted(
   const scope = scopeOf(provider);
   await deleteInventory(trx, scope, id);
   const deleted = requireFound(await updateProvider(trx, scope, id, { status: 'deleted' }, now), 'provider_not_found');
-  await detachCredentials(trx, record, deleted, now);
+  await detachCredentials(trx, record, { provider: deleted }, now);
   await reevaluateProvider(trx, deleted, now);
   record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
   await revokeSessionsOfChangedProvider(trx, record, deleted, now);

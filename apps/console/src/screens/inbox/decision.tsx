@@ -89,6 +89,9 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           Reject
         </ActionButton>
         <span>
+          {observation.occurrences === 0 &&
+            observation.unknown &&
+            'It is not asked again until its definition changes. '}
           The next use brings it back and recommends a block.
           {observation.unknown && !isBlock(kinds) && (
             <>

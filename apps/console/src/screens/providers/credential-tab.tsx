@@ -19,7 +19,12 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { providerLabel } from '../../data/names.ts';
 import { problemOf } from '../../data/problem.ts';
+import { vendorAt } from './known-vendors.ts';
 import classes from './provider.module.css';
+import { SecretHeaders } from './secret-headers.tsx';
+
+/** Credentials that are shown, the newest ones: former ones are kept. */
+const SHOWN = 20;
 
 /** The secret that a sync sends. It is never shown, and it is sent to the provider's address alone. */
 export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
@@ -28,7 +33,7 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
   const { data, error, refetch } = useQuery({
     queryKey: ['credentials-of-provider', provider.id],
     queryFn: async ({ signal }) => {
-      const body = { providerId: provider.id, kind: 'provider_secret' as const, limit: 20 };
+      const body = { providerId: provider.id, kind: 'provider_secret' as const, limit: 100 };
       return (await searchCredentials({ body, signal, throwOnError: true })).data.items;
     },
   });
@@ -40,6 +45,8 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
   });
   if (error !== null) return <Failed problem={problemOf(error)} retry={() => void refetch()} />;
   if (data === undefined) return <Loading rows={3} />;
+  const headers = data.filter(({ slot }) => slot === 'header');
+  const credentials = data.filter(({ slot }) => slot !== 'header').slice(0, SHOWN);
   return (
     <div className={classes.page}>
       <p className="dim">
@@ -47,17 +54,18 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
       </p>
       <div className="row">
         <ActionButton scope="credentials:write" place={provider} onClick={() => setSetting(true)}>
-          {data.length === 0 ? 'Set a credential' : 'Replace the credential'}
+          {credentials.length === 0 ? 'Set a credential' : 'Replace the credential'}
         </ActionButton>
-        {data.length > 0 && (
+        {credentials.length > 0 && (
           <ActionButton scope="credentials:write" place={provider} variant="default" onClick={() => setRemoving(true)}>
             Remove it
           </ActionButton>
         )}
       </div>
-      {data.map((credential) => (
+      {credentials.map((credential) => (
         <CredentialFacts key={credential.id} credential={credential} />
       ))}
+      <SecretHeaders provider={provider} headers={headers} />
       {isSetting && <CredentialForm provider={provider} close={() => setSetting(false)} />}
       {isRemoving && (
         <ConfirmDialog
@@ -92,8 +100,9 @@ function CredentialFacts({ credential }: { credential: Credential }): ReactNode 
 
 function CredentialForm({ provider, close }: { provider: Provider; close: () => void }): ReactNode {
   const [secret, setSecret] = useState('');
-  const [header, setHeader] = useState('Authorization');
-  const [scheme, setScheme] = useState('Bearer');
+  const ofVendor = vendorAt(provider.baseUrl)?.credentialHeader;
+  const [header, setHeader] = useState(ofVendor ?? 'Authorization');
+  const [scheme, setScheme] = useState(ofVendor === undefined ? 'Bearer' : '');
   const save = useAction({
     run: () =>
       putProviderCredential({

@@ -33,11 +33,12 @@ const COLUMNS: Column<InventoryItem>[] = [
     key: 'name',
     header: 'Item',
     width: 'minmax(280px, 3fr)',
-    cell: ({ name, title, kind, drift }) => (
+    cell: ({ name, title, kind, drift, renamedFrom }) => (
       <span className="row">
         <strong className="truncate">{name}</strong>
         <Tag>{kind}</Tag>
         {drift !== null && <Tag>definition changed</Tag>}
+        {renamedFrom !== null && <span className="dim truncate">renamed from {renamedFrom}</span>}
         {title !== null && title !== name && <span className="dim truncate">{title}</span>}
       </span>
     ),
@@ -215,6 +216,9 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
         </div>
       }
     >
+      {status === 'pending' && (
+        <p className="dim">A sync found it after the first one. No session grants it until you decide in the inbox.</p>
+      )}
       {drift !== null && (
         <Section title="The provider changed it">
           <p className="dim">
@@ -232,6 +236,7 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
             ['Description', description],
             ['Digest', schemaDigest === null ? null : <CopyId key="digest" id={schemaDigest} />],
             ['Source', item.source],
+            ['Renamed from', item.renamedFrom],
             ['Id', <CopyId key="id" id={id} />],
           ]}
         />
@@ -244,7 +249,7 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
       {isDeleting && (
         <ConfirmDialog
           title={`Delete ${name}?`}
-          consequence="It is no longer declared, and a block of it ends. If agents use it afterwards, it is unknown. A sync that finds it declares it again. To forbid it, block it instead."
+          consequence="It is no longer declared, and a block of it ends. If agents use it afterwards, it is unknown. A sync that finds it asks about it again, unless the provider allows new items. To forbid it, block it instead."
           confirm="Delete the item"
           isPending={remove.isPending}
           onConfirm={() => remove.mutate()}

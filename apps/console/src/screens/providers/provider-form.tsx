@@ -1,4 +1,4 @@
-import { createProvider, type Provider, updateProvider } from '@quartermaster/client';
+import { createProvider, type Provider, type ProviderHeader, updateProvider } from '@quartermaster/client';
 import { Select, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -9,6 +9,7 @@ import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { KNOWN_VENDORS } from './known-vendors.ts';
 
 const KINDS = [
   { value: 'llm', label: 'Model vendor' },
@@ -16,6 +17,11 @@ const KINDS = [
   { value: 'agent_runtime', label: 'Agent runtime' },
   { value: 'channel', label: 'Channel' },
   { value: 'other', label: 'Other' },
+];
+
+const NEW_ITEMS = [
+  { value: 'review', label: 'wait for a decision' },
+  { value: 'allow', label: 'are available at once' },
 ];
 
 const MAX_ALIASES = 20;
@@ -28,6 +34,7 @@ const LABELS = {
   name: 'Name',
   aliases: 'Other names',
   baseUrl: 'Address',
+  headers: 'Headers',
   displayName: 'Display name',
   description: 'Description',
 };
@@ -46,6 +53,8 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     baseUrl: provider?.baseUrl ?? '',
     aliases: provider?.aliases ?? [],
     syncIntervalSeconds: provider?.syncIntervalSeconds ?? null,
+    newItems: provider?.newItems ?? 'review',
+    headers: headerLines(provider?.headers ?? []),
   });
   const set = (changes: Partial<typeof values>) => setValues((before) => ({ ...before, ...changes }));
   const body = {
@@ -56,6 +65,8 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     baseUrl: values.baseUrl || null,
     aliases: values.aliases,
     syncIntervalSeconds: values.syncIntervalSeconds,
+    newItems: values.newItems,
+    headers: headersIn(values.headers),
   };
   const headersOf = useFormHeaders(provider && `/v1/providers/${provider.id}`);
   const save = useAction({
@@ -83,6 +94,21 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       labels={LABELS}
       incomplete={values.name === '' || (provider === undefined && place.tenantId === '')}
     >
+      {provider === undefined && (
+        <Select
+          label="Known vendor"
+          description="Fills in the name, the address and the headers of a model vendor."
+          placeholder="another provider"
+          data={KNOWN_VENDORS.map(({ label }) => label)}
+          clearable
+          onChange={(chosen) => {
+            const vendor = KNOWN_VENDORS.find(({ label }) => label === chosen);
+            if (vendor === undefined) return;
+            const { name, baseUrl, headers } = vendor;
+            set({ name, baseUrl, kind: 'llm', headers: headerLines(headers) });
+          }}
+        />
+      )}
       <TextInput
         label="Name"
         description="What agents and manifests call it."
@@ -113,6 +139,15 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         value={values.baseUrl}
         onChange={(event) => set({ baseUrl: event.currentTarget.value })}
       />
+      <Textarea
+        label="Headers"
+        description="What a sync sends beside the credential: one name: value on each line. Secret ones are set with the credential."
+        placeholder="anthropic-version: 2023-06-01"
+        autosize
+        minRows={1}
+        value={values.headers}
+        onChange={(event) => set({ headers: event.currentTarget.value })}
+      />
       <Select
         label="Sync"
         description="How often a sync asks it."
@@ -120,6 +155,14 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         allowDeselect={false}
         value={String(values.syncIntervalSeconds ?? '')}
         onChange={(seconds) => set({ syncIntervalSeconds: seconds ? Number(seconds) : null })}
+      />
+      <Select
+        label="New items"
+        description="What it lists after its first sync."
+        data={NEW_ITEMS}
+        allowDeselect={false}
+        value={values.newItems}
+        onChange={(newItems) => newItems !== null && set({ newItems: newItems as Provider['newItems'] })}
       />
       <TextInput
         label="Display name"
@@ -136,6 +179,17 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       {provider === undefined && <PlaceFields place={place} change={setPlace} />}
     </FormDialog>
   );
+}
+
+function headerLines(headers: readonly ProviderHeader[]): string {
+  return headers.map(({ name, value }) => `${name}: ${value}`).join('\n');
+}
+
+function headersIn(lines: string): ProviderHeader[] {
+  return lines.split('\n').flatMap((line) => {
+    const [name = '', ...rest] = line.split(':');
+    return line.trim() === '' ? [] : [{ name: name.trim(), value: rest.join(':').trim() }];
+  });
 }
 
 /** The choices, and the interval that the provider has now. */

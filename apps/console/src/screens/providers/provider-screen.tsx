@@ -21,6 +21,7 @@ import { useUrlState } from '../../data/url-state.ts';
 import { apiPath } from '../../data/curl.ts';
 import { CANNOT_SYNC } from './cannot-sync.ts';
 import { CredentialTab } from './credential-tab.tsx';
+import { HealthNote } from './health-note.tsx';
 import { InventoryTab } from './inventory-tab.tsx';
 import { ObservationsTab } from './observations-tab.tsx';
 import { ProviderForm } from './provider-form.tsx';
@@ -84,22 +85,21 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
 }
 
 function Summary({ provider }: { provider: Provider }): ReactNode {
-  const { id, aliases, kind, status, health, healthReason, baseUrl, description } = provider;
+  const { id, aliases, kind, status, baseUrl, headers, description } = provider;
   const { inventorySyncedAt, syncIntervalSeconds } = provider;
   return (
     <div className="row">
       <Tag>{kind.replaceAll('_', ' ')}</Tag>
       <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
-      <StateMark
-        state={health === 'unknown' ? 'not checked' : health}
-        tone={health === 'failing' || health === 'doubtful' ? 'danger' : 'quiet'}
-      />
-      {healthReason !== null && <span className={health === 'healthy' ? 'dim' : 'danger'}>{healthReason}</span>}
+      <HealthNote {...provider} />
       <span>
         synced <Time at={inventorySyncedAt} />
         {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
       </span>
       {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
+      {headers.length > 0 && (
+        <span className="truncate">sends {headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}</span>
+      )}
       {aliases.length > 0 && <span className="truncate">also called {aliases.join(', ')}</span>}
       {placeOf(provider)}
       <CopyId id={id} />
@@ -116,8 +116,8 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
   const path = { provider_id: id };
   const sync = useAction({
     run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
-    done: ({ added, updated, removed, held, errorCount }) =>
-      `Synced: ${added} added, ${updated} changed, ${removed} lost${held > 0 ? `, ${held} no longer listed and kept until you decide` : ''}${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
+    done: ({ added, pending, updated, removed, held, errorCount }) =>
+      `Synced: ${added} added${pending > 0 ? ` (${pending} wait for a decision)` : ''}, ${updated} changed, ${removed} lost${held > 0 ? `, ${held} no longer listed and kept until you decide` : ''}${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
   });
   const headers = () => ({ ...idempotencyKey(), ...ifMatch(`/v1/providers/${id}`) });
   const toggle = useAction({

@@ -13,12 +13,11 @@ import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { ConnectLink } from '../connect/connect-link.tsx';
+import { HealthNote } from './health-note.tsx';
 import { ProviderForm } from './provider-form.tsx';
 
 const KINDS = ['llm', 'mcp', 'agent_runtime', 'channel', 'other'];
 const STATUSES = ['discovered', 'active', 'disabled', 'deleted'];
-
-const HEALTH = { unknown: 'not checked', healthy: 'healthy' };
 
 const keyOf = ({ id }: Provider) => id;
 
@@ -47,10 +46,10 @@ const COLUMNS: Column<Provider>[] = [
   {
     key: 'health',
     header: 'Health',
-    width: '90px',
-    cell: ({ health, healthReason }) => (
-      <span title={healthReason ?? undefined}>
-        {health === 'failing' || health === 'doubtful' ? <StateMark state={health} tone="danger" /> : HEALTH[health]}
+    width: 'minmax(120px, 2fr)',
+    cell: (provider) => (
+      <span className="row">
+        <HealthNote {...provider} />
       </span>
     ),
   },

@@ -30,6 +30,7 @@ async function createProviders(db: Schema): Promise<void> {
     .addColumn('status', 'text', required)
     .addColumn('health', 'text', required)
     .addColumn('health_reason', 'text')
+    .addColumn('unhealthy_since', 'text')
     .addColumn('inventory_synced_at', 'text')
     .addColumn('metadata', 'text', required)
     .$call(addTimes)
@@ -40,6 +41,8 @@ async function createProviders(db: Schema): Promise<void> {
     // The account whose traffic the provider was discovered in, because each account has a share of the tenant's limit.
     .addColumn('discovered_by', 'text', withDefault(''))
     .addColumn('items_listed_at', 'text')
+    .addColumn('new_items', 'text', withDefault('review'))
+    .addColumn('headers', 'text', withDefault('[]'))
     .addPrimaryKeyConstraint('providers_key', ['tenant_id', 'id'])
     .execute();
   await addListIndexes(db, 'providers');
@@ -114,6 +117,7 @@ async function createInventory(db: Schema): Promise<void> {
     .addColumn('name_family', 'text', withDefault(''))
     // A sync that finds the same items again writes one time to the provider, and nothing to its items.
     .addColumn('listed', 'integer', withDefault(0))
+    .addColumn('renamed_from', 'text')
     .addPrimaryKeyConstraint('inventory_items_key', ['tenant_id', 'id'])
     .$call(addProviderReference('inventory_items_of_provider'))
     .execute();
