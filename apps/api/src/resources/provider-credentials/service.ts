@@ -46,7 +46,8 @@ export async function putCredential(
     const id = newId('sec', now);
     if (replaced) {
       await revokeProviderSecret(trx, scope, { id: replaced.id, replacedBy: id }, now);
-      record({ place: provider, target: { type: 'provider_credential', id: replaced.id }, changed: ['revokedAt'] });
+      const changed = { fields: ['revokedAt'], before: {}, after: { revokedAt: now.toISOString() } };
+      record({ place: provider, target: { type: 'provider_credential', id: replaced.id }, changed });
       await finishOperatorTask(trx, scope, rotationTask(replaced), 'succeeded', now);
     }
     const sent = { ...headerOf(body), boundUrl: bindingOf(provider.baseUrl) };
@@ -69,7 +70,8 @@ export async function putCredential(
       now,
     );
     await reconcileCredential(trx, provider, { refused: false }, now);
-    record({ place: provider, target: { type: 'provider_credential', id }, changed: Object.keys(body) });
+    const changed = { fields: Object.keys(body), before: null, after: { ...credential, standby: slot === 'standby' } };
+    record({ place: provider, target: { type: 'provider_credential', id }, changed });
     return credential;
   });
 }
