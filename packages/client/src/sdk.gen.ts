@@ -708,6 +708,17 @@ export const listRecommendations = <ThrowOnError extends boolean = false>(option
 });
 
 /**
+ * Undo all that was applied together
+ *
+ * Undoes everything that was applied with an `applyId`, at all providers, in one transaction and in the reverse order: either all of it is undone, or nothing. What was undone before stays as it is. 409 `recommendation_built_on` if later changes depend on a part of it; the detail says for each part why. Otherwise as `undo_recommendation`.
+ */
+export const undoRecommendations = <ThrowOnError extends boolean = false>(options: Options<UndoRecommendationsData, ThrowOnError>): RequestResult<UndoRecommendationsResponses, UndoRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<UndoRecommendationsResponses, UndoRecommendationsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/recommendations/applies/{apply_id}/undo',
+    ...options
+});
+
+/**
  * Dismiss many recommendations
  *
  * Dismisses many recommendations for one reason. Select the records by their ids, by filters with `expectedCount`, or by both. With both, ids that the filter no longer matches are skipped. At most 500 records. Each record is changed in a separate transaction, with its own audit event, so some may be changed and others not. `results` says what happened to each.
@@ -715,21 +726,6 @@ export const listRecommendations = <ThrowOnError extends boolean = false>(option
 export const dismissRecommendations = <ThrowOnError extends boolean = false>(options: Options<DismissRecommendationsData, ThrowOnError>): RequestResult<DismissRecommendationsResponses, DismissRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<DismissRecommendationsResponses, DismissRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/recommendations/dismiss',
-    ...options,
-    headers: {
-        'Content-Type': 'application/json',
-        ...options.headers
-    }
-});
-
-/**
- * Undo all that was applied together
- *
- * Undoes everything that was applied with an `applyId`, at all providers, in one transaction and in the reverse order: either all of it is undone, or nothing. What was undone before stays as it is. 409 `recommendation_built_on` if later changes depend on a part of it; the detail says for each part why. Otherwise as `undo_recommendation`.
- */
-export const undoRecommendations = <ThrowOnError extends boolean = false>(options: Options<UndoRecommendationsData, ThrowOnError>): RequestResult<UndoRecommendationsResponses, UndoRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<UndoRecommendationsResponses, UndoRecommendationsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
-    url: '/v1/recommendations/undo',
     ...options,
     headers: {
         'Content-Type': 'application/json',

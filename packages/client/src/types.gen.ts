@@ -663,16 +663,6 @@ export type DismissRecommendationsInput = {
 };
 
 /**
- * Which apply to undo.
- */
-export type UndoRecommendationsInput = {
-    /**
-     * The `applyId` of the applied recommendations.
-     */
-    applyId: string;
-};
-
-/**
  * Why a recommendation is dismissed.
  */
 export type DismissRecommendationInput = {
@@ -3315,6 +3305,17 @@ export type InventorySyncError = {
 };
 
 /**
+ * What an undo opened again.
+ */
+export type UndoneRecommendations = {
+    applyId: string;
+    /**
+     * The recommendations that are open again.
+     */
+    undone: Array<Recommendation>;
+};
+
+/**
  * What happened to each record.
  */
 export type BulkResults = {
@@ -3339,17 +3340,6 @@ export type BulkResult = {
      * Why it was skipped. `not_found`: no such record in your reach. `no_longer_matches`: it changed in the meantime, and the filter no longer matches it. `not_open`: it was already decided. `failed`: an error occurred for this record or an earlier one; send it again. Null if it was done.
      */
     reason: 'not_found' | 'no_longer_matches' | 'not_open' | 'failed' | null;
-};
-
-/**
- * What an undo opened again.
- */
-export type UndoneRecommendations = {
-    applyId: string;
-    /**
-     * The recommendations that are open again.
-     */
-    undone: Array<Recommendation>;
 };
 
 /**
@@ -8411,6 +8401,74 @@ export type ListRecommendationsResponses = {
 
 export type ListRecommendationsResponse = ListRecommendationsResponses[keyof ListRecommendationsResponses];
 
+export type UndoRecommendationsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The `applyId` of the applied recommendations.
+         */
+        apply_id: string;
+    };
+    query?: never;
+    url: '/v1/recommendations/applies/{apply_id}/undo';
+};
+
+export type UndoRecommendationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `apply_not_found` (Apply not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Later changes depend on this change).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type UndoRecommendationsError = UndoRecommendationsErrors[keyof UndoRecommendationsErrors];
+
+export type UndoRecommendationsResponses = {
+    /**
+     * What an undo opened again.
+     */
+    200: UndoneRecommendations;
+};
+
+export type UndoRecommendationsResponse = UndoRecommendationsResponses[keyof UndoRecommendationsResponses];
+
 export type DismissRecommendationsData = {
     body: DismissRecommendationsInput;
     headers?: {
@@ -8477,77 +8535,6 @@ export type DismissRecommendationsResponses = {
 };
 
 export type DismissRecommendationsResponse = DismissRecommendationsResponses[keyof DismissRecommendationsResponses];
-
-export type UndoRecommendationsData = {
-    body: UndoRecommendationsInput;
-    headers?: {
-        /**
-         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path?: never;
-    query?: never;
-    url: '/v1/recommendations/undo';
-};
-
-export type UndoRecommendationsErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
-     */
-    401: Problem;
-    /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
-     */
-    403: Problem;
-    /**
-     * `apply_not_found` (Apply not found).
-     */
-    404: Problem;
-    /**
-     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Later changes depend on this change).
-     */
-    409: Problem;
-    /**
-     * `body_too_large` (Body too large).
-     */
-    413: Problem;
-    /**
-     * `media_type_unsupported` (Media type not supported).
-     */
-    415: Problem;
-    /**
-     * A value of the request is invalid.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type UndoRecommendationsError = UndoRecommendationsErrors[keyof UndoRecommendationsErrors];
-
-export type UndoRecommendationsResponses = {
-    /**
-     * What an undo opened again.
-     */
-    200: UndoneRecommendations;
-};
-
-export type UndoRecommendationsResponse = UndoRecommendationsResponses[keyof UndoRecommendationsResponses];
 
 export type GetRecommendationData = {
     body?: never;

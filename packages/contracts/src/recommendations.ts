@@ -291,15 +291,6 @@ export const undoRecommendation = operation({
   errors: ['recommendation_not_found', 'recommendation_not_applied', 'recommendation_built_on'],
 });
 
-export const UndoRecommendationsInputSchema = z
-  .strictObject({ applyId: z.string().max(128).describe('The `applyId` of the applied recommendations.') })
-  .meta({
-    id: 'UndoRecommendationsInput',
-    description: 'Which apply to undo.',
-    examples: [{ applyId: 'app_01k0c5v7h2m4n8q3r6t9w1x2yz' }],
-  });
-export type UndoRecommendationsInput = z.infer<typeof UndoRecommendationsInputSchema>;
-
 export const UndoneRecommendationsSchema = z
   .strictObject({
     applyId: z.string(),
@@ -310,14 +301,14 @@ export type UndoneRecommendations = z.infer<typeof UndoneRecommendationsSchema>;
 
 export const undoRecommendations = operation({
   method: 'POST',
-  path: '/v1/recommendations/undo',
+  path: '/v1/recommendations/applies/{apply_id}/undo',
   operationId: 'undo_recommendations',
   scope: 'recommendations:apply',
   tag,
   summary: 'Undo all that was applied together',
   description:
     'Undoes everything that was applied with an `applyId`, at all providers, in one transaction and in the reverse order: either all of it is undone, or nothing. What was undone before stays as it is. 409 `recommendation_built_on` if later changes depend on a part of it; the detail says for each part why. Otherwise as `undo_recommendation`.',
-  body: UndoRecommendationsInputSchema,
+  params: { apply_id: LookupIdSchema.describe('The `applyId` of the applied recommendations.') },
   cost: 10,
   output: UndoneRecommendationsSchema,
   errors: ['apply_not_found', 'tenant_forbidden', 'recommendation_not_applied', 'recommendation_built_on'],

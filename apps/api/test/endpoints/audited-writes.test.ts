@@ -231,8 +231,7 @@ const STEPS: Step[] = [
   {
     operationId: 'undo_recommendations',
     method: 'POST',
-    path: () => '/v1/recommendations/undo',
-    body: ({ apply }) => ({ applyId: apply }),
+    path: (made) => `/v1/recommendations/applies/${made.apply}/undo`,
     expected: ['recommendation', ['status']],
     kept: [['status', 'applied', 'open']],
   },

@@ -59,7 +59,7 @@ async function stateOf(tenant: Tenant, discovered: Body) {
 }
 
 function undo(as: { key: string }, applyId: string) {
-  return server.call('POST', '/v1/recommendations/undo', { as, body: { applyId } });
+  return server.call('POST', `/v1/recommendations/applies/${applyId}/undo`, { as });
 }
 
 test('undo_recommendations takes back exactly what several calls applied at two providers as one apply', async () => {

@@ -60,7 +60,6 @@ export const FIXTURES: Record<string, Fixture> = {
       await server.ok('POST', path, { as: server.admin, body: { recommendationIds: [recommendation_id] } });
     },
   },
-  undo_recommendations: { body: () => ({ applyId: 'app_none' }) },
   get_graph: { query: () => ({ from: '2025-01-01T00:00:00Z' }) },
   review_runtime_observations: { body: () => ({ decision: 'approved', observationIds: ['obs_none'] }) },
   dismiss_recommendations: { body: () => ({ reason: 'not needed', recommendationIds: ['rec_none'] }) },

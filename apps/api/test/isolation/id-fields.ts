@@ -53,18 +53,6 @@ const derivedKey: IdField['makers'] = {
   },
 };
 
-/** What an administrator applied in the owner's place. */
-const applied: IdField['makers'] = {
-  async apply(server) {
-    const { providerId } = await observed(server, OWNER);
-    const path = `/v1/providers/${providerId}/recommendations`;
-    const open = await server.ok('GET', `${path}?kind=register_item`, { as: server.admin });
-    const body = { recommendationIds: [open.items[0].id] };
-    const done = await server.ok('POST', `${path}/apply`, { as: server.admin, body });
-    return { id: done.applied[0].applyId, path: { provider_id: providerId } };
-  },
-};
-
 /** The filter has no effect, because the call's ids do not exist. */
 const NAMED_ALREADY = 'it narrows the ids of the same call, which do not exist';
 
@@ -91,10 +79,9 @@ export const ID_FIELDS: Record<string, IdField> = {
       },
     },
   },
-  applyId: { makers: applied },
-  'apply_provider_recommendations.applyId': {
-    makers: applied,
-    inert: 'only the account that applied the others may add to an apply',
+  applyId: {
+    makers: { apply: async (server) => ({ id: await ownersId(server, 'apply_id') }) },
+    inert: 'only the account that applied something may add to its apply',
   },
   'search_service_accounts.ids': { makers: account },
   'search_credentials.ids': {

@@ -51,7 +51,9 @@ export const recommendationsRouter = router({
     undoRecommendation(ctx, input.path.recommendation_id),
   ),
 
-  undoAll: endpoint(contract.undoRecommendations).mutation(({ ctx, input }) => undoRecommendations(ctx, input.body)),
+  undoAll: endpoint(contract.undoRecommendations).mutation(({ ctx, input }) =>
+    undoRecommendations(ctx, input.path.apply_id),
+  ),
 });
 
 function current(ctx: CallerContext, { path }: { path: { recommendation_id: string } }) {

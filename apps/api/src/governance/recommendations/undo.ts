@@ -1,9 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type {
-  Recommendation,
-  UndoneRecommendations,
-  UndoRecommendationsInput,
-} from '@quartermaster/contracts/recommendations.ts';
+import type { Recommendation, UndoneRecommendations } from '@quartermaster/contracts/recommendations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
@@ -57,10 +53,7 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
  *
  * @throws 404; 403 if the caller does not reach all of it; 409 if something was built on a part of it. The message says what
  */
-export async function undoRecommendations(
-  ctx: CallerContext,
-  { applyId }: UndoRecommendationsInput,
-): Promise<UndoneRecommendations> {
+export async function undoRecommendations(ctx: CallerContext, applyId: string): Promise<UndoneRecommendations> {
   return auditedWrite(ctx, async (trx, record, now) => {
     const inReach = await findRecommendationsOfApply(trx, ctx.reach, applyId);
     const [first] = inReach;
