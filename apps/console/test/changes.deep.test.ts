@@ -33,11 +33,22 @@ test('the plan of a tenant applies what was approved at all providers, and nothi
   const announced = Number(/\d+/.exec(await button.innerText())?.[0]);
   const before = (await recommendations('status=applied')).length;
   await button.click();
+  const dialog = page.getByRole('dialog', { name: new RegExp(`^Apply ${announced} changes at \\d+ providers\\?$`) });
+  await dialog.waitFor();
+  await expectFaultless('the question before a plan is applied');
+  expect((await recommendations('status=applied')).length).toBe(before);
+  await dialog.getByRole('button', { name: `Apply all ${announced}` }).click();
   await page.getByText(`${announced} changes applied.`).waitFor();
   const applied = await recommendations('status=applied');
   expect(applied.length - before).toBe(announced);
   const ids = applied.map(({ id }: { id: string }) => id);
   expect(ids).toEqual(expect.arrayContaining([first.id, other.id]));
+  const receipt = page.getByRole('region', { name: 'Receipt' });
+  await page.getByRole('heading', { name: 'Everything that was decided is applied' }).waitFor();
+  await receipt.getByRole('button', { name: 'Undo all of it' }).click();
+  await page.getByText(`${announced} changes undone.`).waitFor();
+  await receipt.waitFor({ state: 'detached' });
+  expect((await recommendations('status=applied')).length).toBe(before);
   await done();
 });
 
@@ -51,6 +62,7 @@ test('a plan that another person has applied meanwhile says that nothing was app
   await button.waitFor();
   await world.server.ok('POST', `/v1/providers/${providerId}/recommendations/apply`, { as, body: {} });
   await button.click();
+  await page.getByRole('button', { name: /^Apply all/ }).click();
   await page
     .getByText('Nothing was applied: another person has changed what was planned. This is the plan as it is now.')
     .waitFor();
