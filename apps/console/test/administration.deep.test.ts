@@ -610,6 +610,8 @@ test('the settings of a tenant are saved', async () => {
   const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=settings`);
   await page.getByRole('textbox', { name: 'Days that usage is kept' }).fill('365');
   await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').getByText('Days that usage is kept: 400 → 365').waitFor();
+  await page.getByRole('button', { name: 'Save and remove it' }).click();
   await page.getByText('The settings were saved.').waitFor();
   expect((await read('/v1/tenants/northwind')).settings).toMatchObject({ usageRetentionDays: 365 });
   await done();

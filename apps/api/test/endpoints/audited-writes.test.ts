@@ -432,20 +432,54 @@ test('the steps contain every operation that writes', () => {
 /** Fields that can hold a secret, free text or personal data, or whose content is too long. Events only name them. */
 const NAMED_ONLY = new Set([
   // Names, descriptions and notes are free text.
-  ...['name', 'displayName', 'title', 'description', 'aliases', 'metadata', 'attributes', 'note', 'lastError'],
-  ...['dismissal', 'reason', 'context', 'progress', 'spec', 'drift', 'review'],
+  'name',
+  'displayName',
+  'title',
+  'description',
+  'aliases',
+  'metadata',
+  'attributes',
+  'note',
+  'lastError',
+  'dismissal',
+  'reason',
+  'context',
+  'progress',
+  'spec',
+  'drift',
+  'review',
   // Secrets, and how they are sent.
-  ...['secret', 'header', 'scheme'],
+  'secret',
+  'header',
+  'scheme',
   // Personal data. An erasure of the user must not have to change events.
-  ...['email', 'identity', 'source', 'locale', 'timeZone', 'terms', 'marketingConsent'],
+  'email',
+  'identity',
+  'source',
+  'locale',
+  'timeZone',
+  'terms',
+  'marketingConsent',
   // A pruning counts what it removed in its task.
   'observations',
 ]);
 
 /** Fields of bodies that say what to do, or where. They are no fields of the record. */
 const NOT_OF_THE_RECORD = new Set([
-  ...['id', 'tenantId', 'subTenantId', 'createTenant', 'overlapSeconds', 'leaseSeconds', 'ttlSeconds', 'decision'],
-  ...['dryRun', 'applyId', 'recommendationIds', 'kinds', 'user', 'organization'],
+  'id',
+  'tenantId',
+  'subTenantId',
+  'createTenant',
+  'overlapSeconds',
+  'leaseSeconds',
+  'ttlSeconds',
+  'decision',
+  'dryRun',
+  'applyId',
+  'recommendationIds',
+  'kinds',
+  'user',
+  'organization',
 ]);
 
 /** Operations whose bodies choose the records. What they change is a field of an operation about one record, too. */
