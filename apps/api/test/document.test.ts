@@ -81,6 +81,7 @@ const FURTHER = [
   'GET /v1/recommendations/{recommendation_id} get_recommendation',
   'POST /v1/recommendations/{recommendation_id}/dismiss dismiss_recommendation',
   'POST /v1/recommendations/{recommendation_id}/undo undo_recommendation',
+  'POST /v1/recommendations/applies/{apply_id}/undo undo_recommendations',
   'POST /v1/gateways create_gateway',
   'GET /v1/gateways list_gateways',
   'GET /v1/gateways/{gateway_id} get_gateway',

@@ -77,7 +77,7 @@ test('the grants of a session are listed in pages, as they were when it was open
   } while (cursor !== null);
   expect(pages).toBe(2);
   const listed = providers.flatMap(({ id: providerId, name: providerName }) =>
-    ['a', 'b', 'c'].map((name) => ({ providerId, providerName, kind: 'tool', name })),
+    ['a', 'b', 'c'].map((name) => ({ providerId, providerName, providerStatus: 'active', kind: 'tool', name })),
   );
   expect(found).toEqual(listed);
   expectProblem(await server.call('GET', `${path}/ses_none/grants`, { as }), 404, 'gateway_session_not_found');

@@ -69,7 +69,8 @@ test('a double click creates one account, and disables it without enabling it ag
   await page.getByRole('heading', { level: 1, name: 'double-click' }).waitFor();
   expect(requests.filter((path) => path === '/v1/service-accounts')).toHaveLength(1);
   await page.getByRole('button', { name: 'Disable' }).click();
-  await page.getByRole('button', { name: 'Enable' }).waitFor();
+  await page.getByRole('button', { name: 'Disable the account' }).click();
+  await page.getByRole('button', { name: 'Enable' }).hover();
   await page.mouse.down({ clickCount: 2 });
   await page.mouse.up({ clickCount: 2 });
   // The next click is one of its own.
@@ -187,6 +188,12 @@ test('a provider is disabled and enabled again, and says so', async () => {
   const path = `/v1/providers/${items[0].id}`;
   const { page, done } = await world.open(`/providers/${items[0].id}?${TENANT}`);
   await page.getByRole('button', { name: 'Disable' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Disable anthropic?' });
+  const users = dialog.getByRole('list', { name: 'What uses it' });
+  await users.getByText(/^\d+ open sessions? of gateways that list it$/).waitFor();
+  await users.getByText(/^\d+ agents? in the last 7 days/).waitFor();
+  expect(await read(path)).toMatchObject({ status: 'active' });
+  await dialog.getByRole('button', { name: 'Disable the provider' }).click();
   await page.getByText('anthropic is disabled.').waitFor();
   expect(await read(path)).toMatchObject({ status: 'disabled' });
   await page.getByRole('button', { name: 'Enable' }).click();
@@ -512,6 +519,7 @@ test('keyboards go on where they were after a button was pressed that waits, ope
   await settled();
   expect(await focused()).toBe('Revoke');
   await press('Disable');
+  await press('Disable the account');
   await page.getByText('by-keys is disabled.').waitFor();
   await settled();
   expect(await focused()).toBe('Enable');
@@ -626,7 +634,16 @@ test('a member is invited, gets another role and is removed', async () => {
   const role = page.getByRole('combobox', { name: 'Role of new.member@northwind.example' });
   await role.click();
   await page.getByRole('option', { name: 'admin' }).click();
+  const question = page.getByRole('dialog', { name: 'Make new.member@northwind.example admin?' });
+  await question.getByText('operator → admin').waitFor();
+  await question.getByRole('button', { name: 'Make them admin' }).click();
   await page.getByText('new.member@northwind.example is admin now.').waitFor();
+  // Fewer rights are given at once, and can be taken back.
+  await role.click();
+  await page.getByRole('option', { name: 'viewer' }).click();
+  await page.getByText('new.member@northwind.example is viewer now.').waitFor();
+  await page.getByRole('button', { name: 'Undo' }).last().click();
+  await expect.poll(() => role.inputValue()).toBe('admin');
   await page
     .getByRole('row', { name: /new\.member/ })
     .getByRole('button', { name: 'Remove' })
@@ -641,8 +658,78 @@ test('the settings of a tenant are saved', async () => {
   const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=settings`);
   await page.getByRole('textbox', { name: 'Days that usage is kept' }).fill('365');
   await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').getByText('Days that usage is kept: 400 → 365').waitFor();
+  await page.getByRole('button', { name: 'Save and remove it' }).click();
   await page.getByText('The settings were saved.').waitFor();
   expect((await read('/v1/tenants/northwind')).settings).toMatchObject({ usageRetentionDays: 365 });
+  await done();
+});
+
+test('a retention that the API refuses is refused at its field, and a shorter one says how many traces go', async () => {
+  const { page, expectFaultless, done } = await world.open(`/tenants/northwind?${TENANT}&view=settings`);
+  const days = page.getByRole('textbox', { name: 'Days that traces are kept' });
+  const before = (await read('/v1/tenants/northwind')).settings.spanRetentionDays;
+  for (const refused of ['0', '-5', '4000']) {
+    await days.fill(refused);
+    await days.blur();
+    await page.getByText('Enter a whole number of days from 1 to 3,650, or leave it empty.').waitFor();
+    expect(await days.inputValue()).toBe(refused);
+    await page.getByText('A field has a value that is refused.').waitFor({ state: 'attached' });
+  }
+  await days.fill('1');
+  await page.getByRole('button', { name: 'Save' }).click();
+  const question = page.getByRole('dialog', { name: 'Keep less?' });
+  const { tracesToRemove } = await read('/v1/tenants/northwind/usage?span_retention_days=1');
+  await question.getByText(`${tracesToRemove} traces will be removed.`).waitFor();
+  await expectFaultless('the question before a retention is shortened');
+  await question.getByRole('button', { name: 'Cancel' }).click();
+  expect((await read('/v1/tenants/northwind')).settings.spanRetentionDays).toBe(before);
+  await done();
+});
+
+test('an audit event shows the role before and after', async () => {
+  const { page, expectFaultless, done } = await world.open(`/audit?${TENANT}&operation=update_membership`);
+  await page.getByText('role: viewer → admin').first().waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByText('viewer → admin').waitFor();
+  await expectFaultless('an audit event with values');
+  await done();
+});
+
+test('a session says which of its grants are of a disabled provider', async () => {
+  const as = world.server.admin;
+  const body = { name: 'switched-off', kind: 'mcp', tenantId: 'northwind' };
+  const { id } = await world.server.ok('POST', '/v1/providers', { as, body });
+  await world.server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: { kind: 'tool', name: 'search' } });
+  const gateway = { name: 'with-switched-off', tenantId: 'northwind', providerIds: [id] };
+  const { id: gatewayId } = await world.server.ok('POST', '/v1/gateways', { as, body: gateway });
+  const session = await world.server.ok('POST', `/v1/gateways/${gatewayId}/sessions`, { as, body: {} });
+  await world.server.ok('PUT', `/v1/providers/${id}`, { as, body: { status: 'disabled' } });
+  const { page, expectFaultless, done } = await world.open(`/gateways/${gatewayId}?${TENANT}&item=${session.id}`);
+  await page.getByText('Grants 1 item of a disabled provider.').waitFor();
+  await expectFaultless('a session of a disabled provider');
+  await done();
+});
+
+test('no button that ends something stands beside the primary one', async () => {
+  const { page, moveTo, done } = await world.open(`/accounts?${TENANT}`);
+  const ids = async (path: string) => (await read(`${path}?tenant_id=northwind&limit=1`)).items[0].id;
+  const screens = [
+    `/providers/${await ids('/v1/providers')}?${TENANT}`,
+    `/gateways/${await ids('/v1/gateways')}?${TENANT}`,
+    `/manifests/${await ids('/v1/manifests')}?${TENANT}`,
+    `/accounts/ci-deployer?${TENANT}&of=northwind`,
+  ];
+  for (const screen of screens) {
+    await moveTo(screen);
+    await page.locator('.qm-danger').first().waitFor();
+    const gaps = await page.evaluate<number[]>(`[...document.querySelectorAll('.qm-danger')].map((danger) => {
+      const { right, top } = danger.getBoundingClientRect();
+      const others = [...document.querySelectorAll('header button:not(.qm-danger)')].map((one) => one.getBoundingClientRect());
+      return Math.min(...others.filter((one) => Math.abs(one.top - top) < 4 && one.left >= right).map((one) => one.left - right));
+    })`);
+    for (const gap of gaps) expect(gap, screen).toBeGreaterThanOrEqual(24);
+  }
   await done();
 });
 

@@ -15,6 +15,19 @@ const recommendations = async (query: string) => {
   return (await world.server.ok('GET', path, { as: world.server.admin })).items;
 };
 
+/** Open recommendations that wait for a review, and were not undone. */
+async function waiting() {
+  const open = await recommendations('status=open&kind=register_item');
+  const providerIds = new Set<string>(open.map(({ providerId }: { providerId: string }) => providerId));
+  const skipped: { id: string; reason: string }[] = [];
+  for (const providerId of providerIds) {
+    const plan = { as: world.server.admin, body: { dryRun: true } };
+    skipped.push(...(await world.server.ok('POST', `/v1/providers/${providerId}/recommendations/apply`, plan)).skipped);
+  }
+  const ids = new Set(skipped.filter(({ reason }) => reason === 'needs_review').map(({ id }) => id));
+  return open.filter(({ id }: { id: string }) => ids.has(id));
+}
+
 test('the plan of a tenant applies what was approved at all providers, and nothing else', async () => {
   const as = world.server.admin;
   const registering = await recommendations('status=open&kind=register_item');
@@ -33,17 +46,28 @@ test('the plan of a tenant applies what was approved at all providers, and nothi
   const announced = Number(/\d+/.exec(await button.innerText())?.[0]);
   const before = (await recommendations('status=applied')).length;
   await button.click();
+  const dialog = page.getByRole('dialog', { name: new RegExp(`^Apply ${announced} changes at \\d+ providers\\?$`) });
+  await dialog.waitFor();
+  await expectFaultless('the question before a plan is applied');
+  expect((await recommendations('status=applied')).length).toBe(before);
+  await dialog.getByRole('button', { name: `Apply all ${announced}` }).click();
   await page.getByText(`${announced} changes applied.`).waitFor();
   const applied = await recommendations('status=applied');
   expect(applied.length - before).toBe(announced);
   const ids = applied.map(({ id }: { id: string }) => id);
   expect(ids).toEqual(expect.arrayContaining([first.id, other.id]));
+  const receipt = page.getByRole('region', { name: 'Receipt' });
+  await page.getByRole('heading', { name: 'Everything that was decided is applied' }).waitFor();
+  await receipt.getByRole('button', { name: 'Undo all of it' }).click();
+  await page.getByText(`${announced} changes undone.`).waitFor();
+  await receipt.waitFor({ state: 'detached' });
+  expect((await recommendations('status=applied')).length).toBe(before);
   await done();
 });
 
 test('a plan that another person has applied meanwhile says that nothing was applied', async () => {
   const as = world.server.admin;
-  const [{ providerId, observationIds }] = await recommendations('status=open&kind=register_item');
+  const [{ providerId, observationIds }] = await waiting();
   const body = { decision: 'approved' };
   await world.server.ok('POST', `/v1/runtime-observations/${observationIds[0]}/review`, { as, body });
   const { page, done } = await world.open(`/changes?${TENANT}`);
@@ -51,6 +75,7 @@ test('a plan that another person has applied meanwhile says that nothing was app
   await button.waitFor();
   await world.server.ok('POST', `/v1/providers/${providerId}/recommendations/apply`, { as, body: {} });
   await button.click();
+  await page.getByRole('button', { name: /^Apply all/ }).click();
   await page
     .getByText('Nothing was applied: another person has changed what was planned. This is the plan as it is now.')
     .waitFor();

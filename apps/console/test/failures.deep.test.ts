@@ -99,7 +99,8 @@ test('a button can be pressed again as soon as its failure is shown, while the p
   const body = { name: 'anthropic', kind: 'llm' };
   const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
   const { page, expectAnswers, done } = await world.open(`/providers/${id}`);
-  const disable = page.getByRole('button', { name: 'Disable' });
+  await page.getByRole('button', { name: 'Disable' }).click();
+  const disable = page.getByRole('button', { name: 'Disable the provider' });
   await disable.waitFor();
   const held: Route[] = [];
   const path = `**/v1/providers/${id}*`;

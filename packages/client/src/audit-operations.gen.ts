@@ -107,6 +107,7 @@ export const AUDIT_OPERATIONS = [
   'sign_out',
   'sync_provider_inventory',
   'undo_recommendation',
+  'undo_recommendations',
   'update_gateway',
   'update_inventory_item',
   'update_membership',

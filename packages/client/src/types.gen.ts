@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
+export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -501,11 +501,6 @@ export type CreateProviderInput = {
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    /**
-     * What happens to items that a later sync adds. If it is left out: `review`.
-     */
-    newItems?: NewItems;
-    headers?: Array<ProviderHeaderInput> | null;
     metadata?: Metadata | null;
     /**
      * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
@@ -518,25 +513,6 @@ export type CreateProviderInput = {
 };
 
 /**
- * What happens to items that a sync adds after the first successful one. `review`: they are `pending`, and no session grants them until a person decides. `allow`: they are `available` at once.
- */
-export type NewItems = 'review' | 'allow';
-
-/**
- * A request header that is sent to a provider.
- */
-export type ProviderHeaderInput = {
-    /**
-     * The name of the header. Headers that control the connection, and those of credentials, are refused.
-     */
-    name: string;
-    /**
-     * The value, 1 to 1024 printable ASCII characters. Everybody who may read the provider can read it.
-     */
-    value: string;
-};
-
-/**
  * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateProviderInput = {
@@ -546,7 +522,7 @@ export type UpdateProviderInput = {
     description?: string | null;
     kind?: ProviderKind;
     /**
-     * The base URL. If the new one is outside the address that the credential or a secret header is bound to, all of them are revoked and their secrets erased.
+     * The base URL. If the new one is outside the address that the credential is bound to, the credential is revoked and its secret erased.
      */
     baseUrl?: string | null;
     /**
@@ -554,11 +530,6 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    /**
-     * What happens to items that a later sync adds. Items that are `pending` already stay so.
-     */
-    newItems?: NewItems;
-    headers?: Array<ProviderHeaderInput> | null;
     metadata?: Metadata | null;
 };
 
@@ -650,16 +621,10 @@ export type ApplyRecommendationsInput = {
      * If true: returns what would change, and changes nothing.
      */
     dryRun?: boolean | null;
-};
-
-/**
- * The secret value of a header.
- */
-export type PutProviderSecretHeaderInput = {
     /**
-     * The secret, 1 to 4096 printable ASCII characters. It is encrypted at rest, sent to the provider only by syncs, and never returned.
+     * The `applyId` of a recommendation that you applied before, in the same tenant: this call then belongs to the same apply, and one undo takes both back. An apply has at most 1,000 recommendations. If left out, the call is an apply of its own.
      */
-    secret: string;
+    applyId?: string | null;
 };
 
 /**
@@ -1243,7 +1208,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -1449,9 +1414,13 @@ export type AuditEvent = {
      */
     decision: 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged' | 'withdrawn' | 'resolved' | null;
     /**
-     * The names of the fields that changed, without their values.
+     * The names of all fields that changed.
      */
     changedFields: Array<string>;
+    /**
+     * The values before and after, of the changed fields that can hold neither a secret nor free text: roles, scopes, limits, retention, states, times and ids. Other fields, and values longer than 1,024 bytes, are only in `changedFields`.
+     */
+    changes: Array<AuditFieldChange>;
     /**
      * How many times it happened. Refusals with the same actor, operation and reason in one minute are one event, and so are reads with the same actor, operation and target. For other events: 1.
      */
@@ -1490,6 +1459,26 @@ export type AuditTarget = {
     type: string;
     id: string;
 };
+
+/**
+ * A field of a record, before and after a change.
+ */
+export type AuditFieldChange = {
+    /**
+     * The name of the field. A dot leads to a member: `settings.spanRetentionDays`.
+     */
+    field: string;
+    before: AuditValue;
+    /**
+     * Of `baseUrl` and `url`, `before` and `after` are only the origin.
+     */
+    after: AuditValue;
+};
+
+/**
+ * A value of a field. Null: the field was not set, or the record did not exist.
+ */
+export type AuditValue = string | number | boolean | Array<string> | null;
 
 /**
  * Whether the audit events of a tenant are unchanged since they were sealed.
@@ -1631,9 +1620,9 @@ export type Credential = {
      */
     rotationCount: number;
     /**
-     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `header`: syncs send it in a header of its own. `former`: it was replaced. Null for other kinds.
+     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.
      */
-    slot: 'current' | 'standby' | 'header' | 'former' | null;
+    slot: 'current' | 'standby' | 'former' | null;
     /**
      * The request header in which a provider's secret is sent. Null for other kinds.
      */
@@ -2032,6 +2021,10 @@ export type SessionGrantPage = {
 export type SessionGrant = {
     providerId: string;
     providerName: string;
+    /**
+     * The status of the provider now. Introspection grants nothing of a provider that is not `active`. A gateway that verifies tokens offline accepts its items until the session expires.
+     */
+    providerStatus: ProviderStatus;
     kind: InventoryKind;
     name: string;
 };
@@ -2905,30 +2898,13 @@ export type Provider = {
      */
     healthReason: string | null;
     /**
-     * When the first sync failed or was doubtful since the last healthy one. Null: the health is `healthy` or `unknown`.
-     */
-    unhealthySince: Timestamp | null;
-    /**
      * When the inventory was last synced. Null: never.
      */
     inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
-    newItems: NewItems;
-    /**
-     * Headers that syncs send to the provider. Secret headers are not among them.
-     */
-    headers: Array<ProviderHeader>;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
-};
-
-/**
- * A request header that is sent to a provider.
- */
-export type ProviderHeader = {
-    name: string;
-    value: string;
 };
 
 /**
@@ -2982,10 +2958,6 @@ export type InventoryItem = {
      * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
      */
     drift: Drift | null;
-    /**
-     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
-     */
-    renamedFrom: string | null;
     firstSeenAt: Timestamp;
     lastSeenAt: Timestamp;
     createdAt: Timestamp;
@@ -3182,6 +3154,10 @@ export type Recommendation = {
     appliedBy: string | null;
     appliedAt: Timestamp | null;
     /**
+     * What was applied together has the same id. `undo_recommendations` takes all of it back. Null if it is not applied.
+     */
+    applyId: string | null;
+    /**
      * Who dismissed it, when and why. Null if it is not dismissed, or if a review dismissed it.
      */
     dismissal: RecommendationDismissal | null;
@@ -3285,10 +3261,6 @@ export type InventorySync = {
      */
     added: number;
     /**
-     * How many of the added items are `pending`: they wait for a decision.
-     */
-    pending: number;
-    /**
      * How many known items changed, are available again, or differ from the accepted definition (drift).
      */
     updated: number;
@@ -3330,6 +3302,17 @@ export type InventorySyncError = {
     kind: InventoryKind;
     name: string;
     reason: string;
+};
+
+/**
+ * What an undo opened again.
+ */
+export type UndoneRecommendations = {
+    applyId: string;
+    /**
+     * The recommendations that are open again.
+     */
+    undone: Array<Recommendation>;
 };
 
 /**
@@ -3520,9 +3503,9 @@ export type CreatedKey = {
      */
     rotationCount: number;
     /**
-     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `header`: syncs send it in a header of its own. `former`: it was replaced. Null for other kinds.
+     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.
      */
-    slot: 'current' | 'standby' | 'header' | 'former' | null;
+    slot: 'current' | 'standby' | 'former' | null;
     /**
      * The request header in which a provider's secret is sent. Null for other kinds.
      */
@@ -3745,6 +3728,10 @@ export type TenantUsage = {
      * The accounts whose spans take the most stored bytes, the largest first: at most 10. An account may store spans as long as it has fewer bytes than are free in the tenant.
      */
     largestAccounts: Array<AccountBytes>;
+    /**
+     * How many stored traces had no new span for `span_retention_days` days, counted up to 100000. Null without that parameter.
+     */
+    tracesToRemove: number | null;
 };
 
 /**
@@ -4267,11 +4254,6 @@ export type RecommendationStatusFilter = RecommendationStatus | null;
  * Only recommendations of this kind.
  */
 export type RecommendationKindFilter = RecommendationKind | null;
-
-/**
- * The name of the header. Upper and lower case are the same.
- */
-export type HeaderName = string;
 
 /**
  * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, the first answer is returned again. If the service stops after the effect and before it has stored the answer, a repeated request is carried out again, one minute later at the earliest. 422 if the key was used for another request. 409 while the first request is still running. 1 to 255 printable ASCII characters, such as a UUID.
@@ -8261,174 +8243,6 @@ export type ApplyProviderRecommendationsResponses = {
 
 export type ApplyProviderRecommendationsResponse = ApplyProviderRecommendationsResponses[keyof ApplyProviderRecommendationsResponses];
 
-export type DeleteProviderSecretHeaderData = {
-    body?: never;
-    headers?: {
-        /**
-         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
-         */
-        'If-Match'?: string;
-    };
-    path: {
-        /**
-         * The provider's id.
-         */
-        provider_id: string;
-        /**
-         * The name of the header. Upper and lower case are the same.
-         */
-        header_name: string;
-    };
-    query?: never;
-    url: '/v1/providers/{provider_id}/secret-headers/{header_name}';
-};
-
-export type DeleteProviderSecretHeaderErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
-     */
-    401: Problem;
-    /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (Path not found), `provider_not_found` (Provider not found), `provider_credential_not_found` (Provider credential not found).
-     */
-    404: Problem;
-    /**
-     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
-     */
-    409: Problem;
-    /**
-     * `precondition_failed` (The record has changed).
-     */
-    412: Problem;
-    /**
-     * A value of the request is invalid.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type DeleteProviderSecretHeaderError = DeleteProviderSecretHeaderErrors[keyof DeleteProviderSecretHeaderErrors];
-
-export type DeleteProviderSecretHeaderResponses = {
-    /**
-     * The metadata of a key or secret. The secret itself is never returned.
-     */
-    200: Credential;
-};
-
-export type DeleteProviderSecretHeaderResponse = DeleteProviderSecretHeaderResponses[keyof DeleteProviderSecretHeaderResponses];
-
-export type PutProviderSecretHeaderData = {
-    body: PutProviderSecretHeaderInput;
-    headers?: {
-        /**
-         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
-         */
-        'If-Match'?: string;
-    };
-    path: {
-        /**
-         * The provider's id.
-         */
-        provider_id: string;
-        /**
-         * The name of the header. Upper and lower case are the same.
-         */
-        header_name: string;
-    };
-    query?: never;
-    url: '/v1/providers/{provider_id}/secret-headers/{header_name}';
-};
-
-export type PutProviderSecretHeaderErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
-     */
-    401: Problem;
-    /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
-     */
-    404: Problem;
-    /**
-     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
-     */
-    409: Problem;
-    /**
-     * `precondition_failed` (The record has changed).
-     */
-    412: Problem;
-    /**
-     * `body_too_large` (Body too large).
-     */
-    413: Problem;
-    /**
-     * `media_type_unsupported` (Media type not supported).
-     */
-    415: Problem;
-    /**
-     * A value of the request is invalid.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type PutProviderSecretHeaderError = PutProviderSecretHeaderErrors[keyof PutProviderSecretHeaderErrors];
-
-export type PutProviderSecretHeaderResponses = {
-    /**
-     * The metadata of a key or secret. The secret itself is never returned.
-     */
-    200: Credential;
-};
-
-export type PutProviderSecretHeaderResponse = PutProviderSecretHeaderResponses[keyof PutProviderSecretHeaderResponses];
-
 export type SyncProviderInventoryData = {
     body?: never;
     headers?: {
@@ -8586,6 +8400,74 @@ export type ListRecommendationsResponses = {
 };
 
 export type ListRecommendationsResponse = ListRecommendationsResponses[keyof ListRecommendationsResponses];
+
+export type UndoRecommendationsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The `applyId` of the applied recommendations.
+         */
+        apply_id: string;
+    };
+    query?: never;
+    url: '/v1/recommendations/applies/{apply_id}/undo';
+};
+
+export type UndoRecommendationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `apply_not_found` (Apply not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Later changes depend on this change).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type UndoRecommendationsError = UndoRecommendationsErrors[keyof UndoRecommendationsErrors];
+
+export type UndoRecommendationsResponses = {
+    /**
+     * What an undo opened again.
+     */
+    200: UndoneRecommendations;
+};
+
+export type UndoRecommendationsResponse = UndoRecommendationsResponses[keyof UndoRecommendationsResponses];
 
 export type DismissRecommendationsData = {
     body: DismissRecommendationsInput;
@@ -11156,7 +11038,12 @@ export type GetTenantUsageData = {
          */
         tenant_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Also count the traces that the setting `spanRetentionDays` would remove if it had this value.
+         */
+        span_retention_days?: number | null;
+    };
     url: '/v1/tenants/{tenant_id}/usage';
 };
 

@@ -40,6 +40,22 @@ const AuditTargetSchema = z
   .strictObject({ type: z.string(), id: z.string() })
   .meta({ id: 'AuditTarget', description: 'The record that the operation read or changed.' });
 
+const AuditValueSchema = z
+  .union([z.string(), z.number(), z.boolean(), z.array(z.string())])
+  .nullable()
+  .meta({
+    id: 'AuditValue',
+    description: 'A value of a field. Null: the field was not set, or the record did not exist.',
+  });
+
+const AuditFieldChangeSchema = z
+  .strictObject({
+    field: z.string().describe('The name of the field. A dot leads to a member: `settings.spanRetentionDays`.'),
+    before: AuditValueSchema,
+    after: AuditValueSchema.describe('Of `baseUrl` and `url`, `before` and `after` are only the origin.'),
+  })
+  .meta({ id: 'AuditFieldChange', description: 'A field of a record, before and after a change.' });
+
 export const AuditEventSchema = z
   .strictObject({
     id: z.string(),
@@ -67,7 +83,12 @@ export const AuditEventSchema = z
       .describe(
         'What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events.',
       ),
-    changedFields: z.array(z.string()).describe('The names of the fields that changed, without their values.'),
+    changedFields: z.array(z.string()).describe('The names of all fields that changed.'),
+    changes: z
+      .array(AuditFieldChangeSchema)
+      .describe(
+        'The values before and after, of the changed fields that can hold neither a secret nor free text: roles, scopes, limits, retention, states, times and ids. Other fields, and values longer than 1,024 bytes, are only in `changedFields`.',
+      ),
     count: z
       .int()
       .describe(

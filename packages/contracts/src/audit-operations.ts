@@ -111,6 +111,7 @@ const OPERATION_IDS = [
   'search_service_accounts',
   'sync_provider_inventory',
   'undo_recommendation',
+  'undo_recommendations',
   'update_gateway',
   'update_inventory_item',
   'update_membership',

@@ -38,6 +38,7 @@ export const ERRORS = {
   operator_task_not_found: { status: 404, title: 'Operator task not found' },
   provider_not_found: { status: 404, title: 'Provider not found' },
   provider_credential_not_found: { status: 404, title: 'Provider credential not found' },
+  apply_not_found: { status: 404, title: 'Apply not found' },
   recommendation_not_found: { status: 404, title: 'Recommendation not found' },
   runtime_observation_not_found: { status: 404, title: 'Runtime observation not found' },
   service_account_not_found: { status: 404, title: 'Service account not found' },

@@ -11,6 +11,7 @@ import { SESSION_TTL_MAX_SECONDS } from './gateways.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
+import { ProviderStatusSchema } from './providers.ts';
 
 export const SubjectSchema = z
   .string()
@@ -180,6 +181,9 @@ export const SessionGrantSchema = z
   .strictObject({
     providerId: z.string(),
     providerName: z.string(),
+    providerStatus: ProviderStatusSchema.describe(
+      'The status of the provider now. Introspection grants nothing of a provider that is not `active`. A gateway that verifies tokens offline accepts its items until the session expires.',
+    ),
     kind: InventoryKindSchema,
     name: z.string(),
   })

@@ -84,6 +84,12 @@ export const RecommendationSchema = z
       .nullable()
       .describe('Who applied it: `user:<id>` or `service_account:<tenant>/<id>`. Null if it is not applied.'),
     appliedAt: TimestampSchema.nullable(),
+    applyId: z
+      .string()
+      .nullable()
+      .describe(
+        'What was applied together has the same id. `undo_recommendations` takes all of it back. Null if it is not applied.',
+      ),
     dismissal: RecommendationDismissalSchema.nullable().describe(
       'Who dismissed it, when and why. Null if it is not dismissed, or if a review dismissed it.',
     ),
@@ -104,6 +110,13 @@ export const ApplyRecommendationsInputSchema = z
       .describe('Only these recommendations. Naming one counts as the review that a widening recommendation needs.'),
     kinds: z.array(RecommendationKindSchema).max(KIND_COUNT).nullish().describe('Only recommendations of these kinds.'),
     dryRun: z.boolean().nullish().describe('If true: returns what would change, and changes nothing.'),
+    applyId: z
+      .string()
+      .max(128)
+      .nullish()
+      .describe(
+        'The `applyId` of a recommendation that you applied before, in the same tenant: this call then belongs to the same apply, and one undo takes both back. An apply has at most 1,000 recommendations. If left out, the call is an apply of its own.',
+      ),
   })
   .meta({
     id: 'ApplyRecommendationsInput',
@@ -276,4 +289,27 @@ export const undoRecommendation = operation({
   ifMatch: recommendationRecord,
   output: RecommendationSchema,
   errors: ['recommendation_not_found', 'recommendation_not_applied', 'recommendation_built_on'],
+});
+
+export const UndoneRecommendationsSchema = z
+  .strictObject({
+    applyId: z.string(),
+    undone: z.array(RecommendationSchema).describe('The recommendations that are open again.'),
+  })
+  .meta({ id: 'UndoneRecommendations', description: 'What an undo opened again.' });
+export type UndoneRecommendations = z.infer<typeof UndoneRecommendationsSchema>;
+
+export const undoRecommendations = operation({
+  method: 'POST',
+  path: '/v1/recommendations/applies/{apply_id}/undo',
+  operationId: 'undo_recommendations',
+  scope: 'recommendations:apply',
+  tag,
+  summary: 'Undo all that was applied together',
+  description:
+    'Undoes everything that was applied with an `applyId`, at all providers, in one transaction and in the reverse order: either all of it is undone, or nothing. What was undone before stays as it is. 409 `recommendation_built_on` if later changes depend on a part of it; the detail says for each part why. Otherwise as `undo_recommendation`.',
+  params: { apply_id: LookupIdSchema.describe('The `applyId` of the applied recommendations.') },
+  cost: 10,
+  output: UndoneRecommendationsSchema,
+  errors: ['apply_not_found', 'tenant_forbidden', 'recommendation_not_applied', 'recommendation_built_on'],
 });

@@ -50,6 +50,9 @@ export const TenantQuotaSchema = z
   .meta({ id: 'TenantQuota', description: 'How much of a resource a tenant uses, and how much it may use.' });
 export type TenantQuota = z.infer<typeof TenantQuotaSchema>;
 
+/** Traces that a retention would remove are counted up to this number. */
+export const MAX_COUNTED_TRACES = 100_000;
+
 /** The most accounts whose stored bytes a tenant's usage lists. */
 export const MAX_LISTED_ACCOUNTS = 10;
 
@@ -71,6 +74,13 @@ export const TenantUsageSchema = z
       .max(MAX_LISTED_ACCOUNTS)
       .describe(
         `The accounts whose spans take the most stored bytes, the largest first: at most ${MAX_LISTED_ACCOUNTS}. An account may store spans as long as it has fewer bytes than are free in the tenant.`,
+      ),
+    tracesToRemove: z
+      .int()
+      .min(0)
+      .nullable()
+      .describe(
+        `How many stored traces had no new span for \`span_retention_days\` days, counted up to ${MAX_COUNTED_TRACES}. Null without that parameter.`,
       ),
   })
   .meta({ id: 'TenantUsage', description: 'The limits of a tenant, and how much of each is used.' });
@@ -102,6 +112,14 @@ export const getTenantUsage = operation({
   description:
     'Returns how much of each limit the tenant uses now, for example to find out why a write was refused with `tenant_limit_reached`. The caller needs the scope for the whole tenant.',
   params,
+  query: {
+    span_retention_days: z
+      .int()
+      .min(1)
+      .max(3650)
+      .nullish()
+      .describe('Also count the traces that the setting `spanRetentionDays` would remove if it had this value.'),
+  },
   output: TenantUsageSchema,
   errors: ['tenant_not_found'],
 });

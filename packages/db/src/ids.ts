@@ -9,6 +9,7 @@ type Prefix =
   | 'gw'
   | 'obs'
   | 'rec'
+  | 'app'
   | 'task'
   | 'man'
   | 'key'

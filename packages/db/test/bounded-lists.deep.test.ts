@@ -51,10 +51,10 @@ async function manyEvents(): Promise<Database> {
   const [night, morning] = [NOW.toISOString(), later(1).toISOString()];
   await sql`
     with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(MANY)})
-    insert into audit_events (tenant_id, sub_tenant_id, id, actor_type, operation, outcome, changed_fields, request_id, count,
-      created_at)
+    insert into audit_events (tenant_id, sub_tenant_id, id, actor_type, operation, outcome, changed_fields, changes, request_id,
+      count, created_at)
     select 'acme', '', 'aud_' || cast(1000000 + i as text), 'system',
-      case when i % ${sql.lit(EVERY)} = 0 then 'rare' else 'usual' end, 'success', '[]', 'r', 1,
+      case when i % ${sql.lit(EVERY)} = 0 then 'rare' else 'usual' end, 'success', '[]', '[]', 'r', 1,
       case when i > ${sql.lit(MANY - 10)} then ${morning} else ${night} end from numbers`.execute(db);
   if (onPostgres()) await sql`analyze audit_events`.execute(db);
   return db;

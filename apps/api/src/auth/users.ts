@@ -137,7 +137,8 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
       const status = termsAccepted ? 'active' : 'pending_terms';
       if (status !== current.status) await updateUser(trx, current.id, { status }, now);
       const changed = ['identity', ...(status === current.status ? [] : ['status']), ...discarded];
-      record({ place: null, target: { type: 'user', id: current.id }, changed });
+      const fields = { fields: changed, before: current, after: { status } };
+      record({ place: null, target: { type: 'user', id: current.id }, changed: fields });
       return { ...current, status, termsAccepted };
     });
   } catch (error) {

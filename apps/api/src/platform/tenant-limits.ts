@@ -197,7 +197,7 @@ export class TenantLimits {
     this.forget(tenantId);
     const set = await findTenantLimits(db, tenantId);
     const largestAccounts = await listLargestAccounts(db, tenantId, MAX_LISTED_ACCOUNTS);
-    const usage = { tenantId, largestAccounts } as TenantUsage;
+    const usage = { tenantId, largestAccounts, tracesToRemove: null } as TenantUsage;
     for (const resource of TENANT_RESOURCES) {
       const limit = set[resource] ?? DEFAULT_TENANT_LIMITS[resource];
       const most = Math.max(limit + 1, COUNTED_EXACTLY);

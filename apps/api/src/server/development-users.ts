@@ -75,9 +75,11 @@ async function removeUser(
   await deleteIdentitiesOfUser(trx, user.id);
   await eraseUser(trx, user.id, now);
   await markDevelopmentUser(trx, user.id, null);
-  record({ place: null, target: { type: 'user', id: user.id }, changed: user.erased ? [] : ['status'] });
+  const changed = { fields: user.erased ? [] : ['status'], before: {}, after: { status: 'deleted' } };
+  record({ place: null, target: { type: 'user', id: user.id }, changed });
   for (const { id, tenantId, subTenantId } of keys) {
-    record({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changed: ['revokedAt'] });
+    const revoked = { fields: ['revokedAt'], before: {}, after: { revokedAt: now.toISOString() } };
+    record({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changed: revoked });
   }
   return { user, keys, sessions };
 }

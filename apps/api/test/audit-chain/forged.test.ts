@@ -34,6 +34,7 @@ test.each([
   ['no MAC', { mac: null }],
   ['an invented MAC', { mac: randomBytes(32).toString('base64url') }],
   ['a column that cannot be read', { changed_fields: '[' }],
+  ['another value after a change', { changes: '[{"field":"role","before":"viewer","after":"admin"}]' }],
 ])(
   'regression: an event inserted with %s and marked as unsealed is not sealed, and is reported',
   async (_what, change) => {

@@ -163,6 +163,7 @@ function recordOf(row: EventRow): Parameters<typeof leafOf>[0] {
     reason: row.reason,
     decision: row.decision,
     changedFields: JSON.parse(row.changed_fields),
+    changes: JSON.parse(row.changes),
     count: row.count,
     requestId: row.request_id,
     callerRequestId: row.caller_request_id,

@@ -84,6 +84,14 @@ describe('verification reports a change made directly in the database:', () => {
     expectFaults(await verified(server, key), ...TEXT_COLUMNS.map((_, index) => `changed@${index + 1}`));
   });
 
+  test('another value before or after a change', async () => {
+    const { tenantId, key } = await sealedTenant(server);
+    const { id } = await eventAt(server.services.db, tenantId, 2);
+    const changes = JSON.stringify([{ field: 'role', before: 'viewer', after: 'admin' }]);
+    await tamper(server, (db) => run(db, `update audit_events set changes = ? where id = ?`, changes, id));
+    expectFaults(await verified(server, key), 'changed@2');
+  });
+
   test('a row that is no longer a valid event', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { id } = await eventAt(server.services.db, tenantId, 1);

@@ -28,7 +28,7 @@ test('an event has the actor, operation, target, changed fields, place and reque
   const created = await server.call('POST', '/v1/providers', { as: { key: account.key }, body });
   const [event, ...others] = await auditOf(server, { actor_id: account.id });
   expect(others).toEqual([]);
-  expectFields(event, 'actor scheme operation target outcome changedFields requestId');
+  expectFields(event, 'actor scheme operation target outcome changedFields changes requestId');
   expect(event).toEqual({
     id: expect.stringMatching(/^aud_/),
     tenantId: 'event-1',
@@ -42,6 +42,10 @@ test('an event has the actor, operation, target, changed fields, place and reque
     reason: null,
     decision: null,
     changedFields: ['kind', 'name', 'status'],
+    changes: [
+      { field: 'kind', before: null, after: 'llm' },
+      { field: 'status', before: null, after: 'active' },
+    ],
     count: 1,
     requestId: created.headers.get('x-request-id'),
     callerRequestId: null,

@@ -1,5 +1,8 @@
+import { TenantSettingsSchema } from '@quartermaster/contracts/tenants.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { operationsOf } from '../../src/http/trpc.ts';
+import { isKept, keptValues } from '../../src/platform/audit/kept-values.ts';
 import { appRouter } from '../../src/server/router.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { signedInBrowser } from '../support/browser.ts';
@@ -32,6 +35,8 @@ type Step = {
   keep?: string;
   /** The target's type and the fields that changed, in the event of the operation's own record. */
   expected: [string, string[]];
+  /** Field, value before and value after: the kept values that the same event has to contain. */
+  kept?: [string, unknown, unknown][];
   as?: 'admin' | 'anonymous' | 'invited' | 'founder';
 };
 
@@ -58,8 +63,9 @@ const STEPS: Step[] = [
     operationId: 'update_tenant',
     method: 'PUT',
     path: () => '/v1/tenants/writes',
-    body: { displayName: VALUE },
-    expected: ['tenant', ['displayName']],
+    body: { displayName: VALUE, settings: { spanRetentionDays: 30 } },
+    expected: ['tenant', ['displayName', 'settings.spanRetentionDays']],
+    kept: [['settings.spanRetentionDays', null, 30]],
   },
   {
     operationId: 'update_tenant_limits',
@@ -68,6 +74,7 @@ const STEPS: Step[] = [
     body: { gateways: 100 },
     as: 'admin',
     expected: ['tenant', ['limits.gateways']],
+    kept: [['limits.gateways', null, 100]],
   },
   {
     operationId: 'create_service_account',
@@ -91,6 +98,7 @@ const STEPS: Step[] = [
     body: { scopes: ['traces:write'], name: VALUE },
     keep: 'key',
     expected: ['api_key', ['name', 'scopes']],
+    kept: [['scopes', null, ['traces:write']]],
   },
   {
     operationId: 'rotate_service_account_key',
@@ -117,6 +125,7 @@ const STEPS: Step[] = [
     method: 'POST',
     path: (made) => `/v1/service-accounts/${made.account}/disable`,
     expected: ['service_account', ['status']],
+    kept: [['status', 'active', 'disabled']],
   },
   {
     operationId: 'enable_service_account',
@@ -149,8 +158,9 @@ const STEPS: Step[] = [
     operationId: 'update_provider',
     method: 'PUT',
     path: (made) => `/v1/providers/${made.provider}`,
-    body: { description: VALUE, displayName: VALUE },
-    expected: ['provider', ['description', 'displayName']],
+    body: { description: VALUE, displayName: VALUE, baseUrl: `https://api.example.com/${VALUE}?key=${VALUE}` },
+    expected: ['provider', ['baseUrl', 'description', 'displayName']],
+    kept: [['baseUrl', null, 'https://api.example.com']],
   },
   {
     operationId: 'sync_provider_inventory',
@@ -232,11 +242,19 @@ const STEPS: Step[] = [
     expected: ['recommendation', ['status']],
   },
   {
+    operationId: 'undo_recommendations',
+    method: 'POST',
+    path: (made) => `/v1/recommendations/applies/${made.apply}/undo`,
+    expected: ['recommendation', ['status']],
+    kept: [['status', 'applied', 'open']],
+  },
+  {
     operationId: 'dismiss_recommendation',
     method: 'POST',
     path: (made) => `/v1/recommendations/${made.recommendation}/dismiss`,
     body: { reason: VALUE },
     expected: ['recommendation', ['dismissal', 'status']],
+    kept: [['status', 'open', 'dismissed']],
   },
   {
     operationId: 'update_runtime_observation',
@@ -298,8 +316,9 @@ const STEPS: Step[] = [
     operationId: 'update_gateway',
     method: 'PUT',
     path: (made) => `/v1/gateways/${made.gateway}`,
-    body: { displayName: VALUE },
-    expected: ['gateway', ['displayName']],
+    body: { displayName: VALUE, sessionTtlSeconds: 600 },
+    expected: ['gateway', ['displayName', 'sessionTtlSeconds']],
+    kept: [['sessionTtlSeconds', expect.any(Number), 600]],
   },
   {
     operationId: 'create_gateway_session',
@@ -314,6 +333,7 @@ const STEPS: Step[] = [
     method: 'DELETE',
     path: (made) => `/v1/gateways/${made.gateway}/sessions/${made.session}`,
     expected: ['gateway_session', ['revokedAt', 'revokedReason']],
+    kept: [['revokedReason', null, 'revoked']],
   },
   {
     operationId: 'delete_gateway',
@@ -349,6 +369,7 @@ const STEPS: Step[] = [
     path: (made) => `/v1/tenants/writes/memberships/${made.user}`,
     body: { role: 'operator' },
     expected: ['membership', ['role']],
+    kept: [['role', 'viewer', 'operator']],
   },
   {
     operationId: 'accept_membership',
@@ -378,6 +399,7 @@ const STEPS: Step[] = [
     path: (made) => `/v1/users/${made.user}/platform-administrator`,
     as: 'admin',
     expected: ['user', ['platformAdministrator']],
+    kept: [['platformAdministrator', false, true]],
   },
   {
     operationId: 'revoke_platform_administrator',
@@ -406,6 +428,7 @@ const STEPS: Step[] = [
     path: (made) => `/v1/users/${made.user}/disable`,
     as: 'admin',
     expected: ['user', ['status']],
+    kept: [['status', 'active', 'disabled']],
   },
   {
     operationId: 'enable_user',
@@ -433,7 +456,91 @@ test('the steps contain every operation that writes', () => {
   expect(STEPS.map((step) => step.operationId).toSorted()).toEqual(WRITES.toSorted());
 });
 
-test('each write leaves audit events with its request id, actor, scheme, target and changed fields, and no values', async () => {
+/** Fields that can hold a secret, free text or personal data, or whose content is too long. Events only name them. */
+const NAMED_ONLY = new Set([
+  // Names, descriptions and notes are free text.
+  'name',
+  'displayName',
+  'title',
+  'description',
+  'aliases',
+  'metadata',
+  'attributes',
+  'note',
+  'lastError',
+  'dismissal',
+  'reason',
+  'context',
+  'progress',
+  'spec',
+  'drift',
+  'review',
+  // Secrets, and how they are sent.
+  'secret',
+  'header',
+  'scheme',
+  // Personal data. An erasure of the user must not have to change events.
+  'email',
+  'identity',
+  'source',
+  'locale',
+  'timeZone',
+  'terms',
+  'marketingConsent',
+  // A pruning counts what it removed in its task.
+  'observations',
+]);
+
+/** Fields of bodies that say what to do, or where. They are no fields of the record. */
+const NOT_OF_THE_RECORD = new Set([
+  'id',
+  'tenantId',
+  'subTenantId',
+  'createTenant',
+  'overlapSeconds',
+  'leaseSeconds',
+  'ttlSeconds',
+  'decision',
+  'dryRun',
+  'applyId',
+  'recommendationIds',
+  'kinds',
+  'user',
+  'organization',
+]);
+
+/** Operations whose bodies choose the records. What they change is a field of an operation about one record, too. */
+const CHOOSING = ['review_runtime_observations', 'dismiss_recommendations', 'revoke_derived_access'];
+
+const isClassified = (field: string) => isKept(field) || NAMED_ONLY.has(field);
+
+test('the audit keeps the values of each field that a write accepts, or the field is listed as left out', () => {
+  for (const { operationId, body } of operationsOf(appRouter)) {
+    if (!WRITES.includes(operationId) || CHOOSING.includes(operationId)) continue;
+    const fields = body instanceof z.ZodObject ? Object.keys(body.shape) : [];
+    const unknown = fields
+      .map((field) => (operationId === 'update_tenant_limits' ? `limits.${field}` : field))
+      .filter((field) => !isClassified(field) && !NOT_OF_THE_RECORD.has(field));
+    expect(unknown, `${operationId}: add these fields to KEPT or to NAMED_ONLY`).toEqual([]);
+  }
+  for (const setting of TenantSettingsSchema.keyof().options) expect(isKept(`settings.${setting}`)).toBe(true);
+});
+
+test('a value that is too long, or is neither a scalar nor a list of texts, is only named', () => {
+  const valuesOf = (field: string, after: unknown) =>
+    keptValues({ fields: [field], before: {}, after: { [field]: after } });
+  expect(valuesOf('providerIds', ['prov_1'])).toEqual([{ field: 'providerIds', before: null, after: ['prov_1'] }]);
+  expect(
+    valuesOf(
+      'providerIds',
+      Array.from({ length: 100 }, () => 'prov_01k0c5v7h2m4n8q3r6t9w1x2yz'),
+    ),
+  ).toEqual([]);
+  expect(valuesOf('status', { text: VALUE })).toEqual([]);
+  expect(valuesOf('description', VALUE)).toEqual([]);
+});
+
+test('each write leaves audit events with its request id, actor, scheme, target, changed fields and only kept values', async () => {
   const caller = await accountWithKey(server, { tenantId: 'writes' });
   const founder = await registeredUser(server);
   const actors = {
@@ -443,9 +550,10 @@ test('each write leaves audit events with its request id, actor, scheme, target 
     founder: { as: { token: founder.token }, actor: { type: 'user', id: founder.id }, scheme: 'bearer' },
   };
   const made: Record<string, string> = { caller: caller.principal };
-  for (const { operationId, method, path, body, keep, expected, as } of STEPS) {
+  for (const { operationId, method, path, body, keep, expected, kept = [], as } of STEPS) {
     if (operationId === 'review_runtime_observation') made.observation = await observed({ key: caller.key });
     if (operationId === 'undo_recommendation') made.recommendation = await applied({ key: caller.key }, made.provider);
+    if (operationId === 'undo_recommendations') made.apply = await appliedAgain({ key: caller.key }, made);
     if (operationId === 'sync_provider_inventory') await listens({ key: caller.key }, made.provider);
     if (operationId === 'claim_operator_task') Object.assign(made, await tasks({ key: caller.key }));
     if (operationId === 'dismiss_recommendations') made.openRecommendation = await openRecommendation();
@@ -466,6 +574,10 @@ test('each write leaves audit events with its request id, actor, scheme, target 
     for (const event of events)
       expect(event, operationId).toMatchObject({ actor, scheme, outcome: 'success', count: 1 });
     expect(JSON.stringify(events)).not.toContain(VALUE);
+    const changes = events.flatMap((event) => event.changes);
+    for (const [field, before, after] of kept) expect(changes, operationId).toContainEqual({ field, before, after });
+    const unknown = events.flatMap((event) => event.changedFields).filter((field) => !isClassified(field));
+    expect(unknown, `${operationId}: add these fields to KEPT or to NAMED_ONLY`).toEqual([]);
   }
 });
 
@@ -507,6 +619,16 @@ async function observed(as: { key: string }): Promise<string> {
 async function applied(as: { key: string }, provider: string | undefined): Promise<string> {
   const { items } = await server.ok('GET', `/v1/providers/${provider}/recommendations?status=applied`, { as });
   return items.map((item: Body) => item.id)[0];
+}
+
+/** Applies a recommendation that was undone. Returns the id of the apply. */
+async function appliedAgain(
+  as: { key: string },
+  { provider, recommendation }: Record<string, string>,
+): Promise<string> {
+  const path = `/v1/providers/${provider}/recommendations/apply`;
+  const { applied: again } = await server.ok('POST', path, { as, body: { recommendationIds: [recommendation] } });
+  return again.map((item: Body) => item.applyId)[0];
 }
 
 /** Gives a provider the base URL of a running server. */

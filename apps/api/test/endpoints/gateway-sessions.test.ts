@@ -184,13 +184,27 @@ test('list_gateway_session_grants answers what the session grants, item by item'
   const first = await server.ok('GET', `${path}/${id}/grants?limit=2`, { as });
   const next = `${path}/${id}/grants?limit=2&cursor=${first.nextCursor}`;
   const last = await server.ok('GET', next, { as });
-  const listed = ['a', 'b', 'c'].map((name) => ({ providerId, providerName, kind: 'tool', name }));
+  const provider = { providerId, providerName, providerStatus: 'active' };
+  const listed = ['a', 'b', 'c'].map((name) => ({ ...provider, kind: 'tool', name }));
   expect([...first.items, ...last.items]).toEqual(listed);
   expect(last.nextCursor).toBeNull();
   const stranger = await gatewayIn('grants-2');
   expectProblem(await server.call('GET', next, { as: stranger.as }), 404, 'gateway_not_found');
   const elsewhere = await server.call('GET', `${stranger.path}/${id}/grants`, { as: stranger.as });
   expectProblem(elsewhere, 404, 'gateway_session_not_found');
+});
+
+test('a session stays active when a provider is disabled; its grants and introspection show it', async () => {
+  const { as, path, providerId } = await gatewayIn('disabled-1');
+  await server.ok('POST', `/v1/providers/${providerId}/inventory`, { as, body: { kind: 'tool', name: 'a' } });
+  const { id, token } = await open(path, as);
+  await server.ok('PUT', `/v1/providers/${providerId}`, { as, body: { status: 'disabled' } });
+  expect(await server.ok('GET', `${path}/${id}`, { as })).toMatchObject({ status: 'active', grantedItems: 1 });
+  const { items } = await server.ok('GET', `${path}/${id}/grants`, { as });
+  expect(items).toMatchObject([{ name: 'a', providerStatus: 'disabled' }]);
+  const introspected = await server.ok('POST', `${path}/introspect`, { as, body: { token } });
+  expect(introspected).toMatchObject({ active: true, grants: [] });
+  expect((await open(path, as)).grants).toEqual([]);
 });
 
 test('a subject has a limited number of open sessions at a gateway', async () => {

@@ -55,6 +55,21 @@ test('get_tenant_usage shows the default limits, and what is used', async () => 
   expect(quotas).toMatchObject({ serviceAccounts: { used: 1 }, apiKeys: { used: 1 }, providers: { used: 0 } });
 });
 
+test('get_tenant_usage counts the traces that a shorter retention would remove', async () => {
+  const { tenantId, operator: as, see } = await governedTenant(server);
+  const path = `/v1/tenants/${tenantId}/usage`;
+  const toRemove = async (days: number) =>
+    (await server.ok('GET', `${path}?span_retention_days=${days}`, { as })).tracesToRemove;
+  await see('gpt-5');
+  await see('gpt-6');
+  server.travel(2 * 24 * 3600 * 1000);
+  await see('gpt-7');
+  expect([await toRemove(1), await toRemove(3)]).toEqual([2, 0]);
+  expect((await server.ok('GET', path, { as })).tracesToRemove).toBeNull();
+  const refused = await server.call('GET', `${path}?span_retention_days=0`, { as });
+  expectInvalid(refused, { loc: ['query', 'span_retention_days'], type: 'greater_than_equal' });
+});
+
 test('update_tenant_limits sets a limit, keeps the others, and null restores the default', async () => {
   const { tenantId, setLimits } = await newTenant();
   expect(await setLimits({ providers: 3, gateways: 4 })).toMatchObject({

@@ -79,6 +79,10 @@ export const ID_FIELDS: Record<string, IdField> = {
       },
     },
   },
+  applyId: {
+    makers: { apply: async (server) => ({ id: await ownersId(server, 'apply_id') }) },
+    inert: 'only the account that applied something may add to its apply',
+  },
   'search_service_accounts.ids': { makers: account },
   'search_credentials.ids': {
     makers: { key: async (server) => ({ id: (await accountWithKey(server, OWNER)).keyId }) },

@@ -168,6 +168,14 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     const page = await server.ok('GET', path, { as: server.admin });
     return page.items[0].id;
   },
+  async apply_id(server, { place }) {
+    const { providerId } = await observed(server, place);
+    const path = `/v1/providers/${providerId}/recommendations`;
+    const open = await server.ok('GET', `${path}?kind=register_item`, { as: server.admin });
+    const body = { recommendationIds: [open.items[0].id] };
+    const { applied } = await server.ok('POST', `${path}/apply`, { as: server.admin, body });
+    return applied[0].applyId;
+  },
   gateway_id: async (server, { place }) =>
     idOf(await create(server, '/v1/gateways', { name: unique('gateway'), ...place })),
   session_id: async (server, { place, made }) => {

@@ -43,6 +43,7 @@ const UNCONDITIONAL = [
   'revoke_derived_access',
   'revoke_my_session',
   'sync_provider_inventory',
+  'undo_recommendations',
   'update_tenant_limits',
 ];
 

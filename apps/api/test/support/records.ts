@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { operationOf, proceduresOf } from '../../src/http/trpc.ts';
 import { agentIdOf } from '../../src/resources/agents/known-agents.ts';
 import { appRouter } from '../../src/server/router.ts';
+import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 import type { TestServer } from './server.ts';
 import { tablesOf } from './tables.ts';
 
@@ -41,6 +42,7 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   ];
   const times = { startTimeUnixNano: '1750000000000000000', endTimeUnixNano: '1750000001000000000' };
   const events = [{ name: 'an event', timeUnixNano: '1750000000500000000', attributes }];
+  const applyId = await makeApply(server, worker);
   const links = [{ traceId: 'b2'.repeat(16), spanId: 'b2'.repeat(8), attributes }];
   const span = { traceId, spanId: 'a1'.repeat(8), name: 'chat', kind: 3, ...times, attributes, events, links };
   const resourceSpans = [{ scopeSpans: [{ scope: { name: 'tests' }, spans: [span] }] }];
@@ -60,12 +62,23 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
     session_id: session.id,
     manifest_id: manifest.id,
     recommendation_id: recommended.items[0].id,
+    apply_id: applyId,
     agent_id: agentIdOf({ ...place, subTenantId: null, name: 'agent' }),
     task_id: tasks.items[0].id,
     trace_id: traceId,
     kind: 'agent',
     worker_key: key.key,
   };
+}
+
+/** Applies a recommendation at a provider of its own. Returns the id of the apply. */
+async function makeApply(server: TestServer, as: { key: string }): Promise<string> {
+  const { id } = await server.ok('POST', '/v1/providers', { as, body: { name: 'applied-llm', kind: 'llm' } });
+  await sendSpans(server, as, [chat('applied-model', { 'gen_ai.provider.name': 'applied-llm' })]);
+  const path = `/v1/providers/${id}/recommendations`;
+  const open = await server.ok('GET', path, { as });
+  const body = { recommendationIds: [open.items[0].id] };
+  return (await server.ok('POST', `${path}/apply`, { as, body })).applied[0].applyId;
 }
 
 /** The path of an operation with these values in place of its parameters. They are not encoded. */

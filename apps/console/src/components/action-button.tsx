@@ -15,6 +15,8 @@ type Props = Omit<ButtonProps, 'disabled'> & {
   shortcut?: string;
   /** Whether the second click of a double click counts, too. */
   isRepeatable?: boolean;
+  /** Whether it ends something. Such a button comes first in its row, and styles keep it apart from the others. */
+  isDanger?: boolean;
   children: ReactNode;
   onClick: () => void;
 };
@@ -26,6 +28,7 @@ export function ActionButton({
   disabledReason,
   shortcut,
   isRepeatable = false,
+  isDanger = false,
   children,
   onClick,
   ...props
@@ -36,7 +39,14 @@ export function ActionButton({
     if (reason === null) onClick();
   });
   return (
-    <ButtonWithReason {...props} reason={reason} shortcut={shortcut} isRepeatable={isRepeatable} press={press}>
+    <ButtonWithReason
+      {...props}
+      {...(isDanger && { variant: 'default', className: 'qm-danger' })}
+      reason={reason}
+      shortcut={shortcut}
+      isRepeatable={isRepeatable}
+      press={press}
+    >
       {children}
     </ButtonWithReason>
   );

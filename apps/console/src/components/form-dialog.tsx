@@ -10,6 +10,8 @@ type Props = {
   close: () => void;
   /** What the button does, as `useAction` makes it. */
   save: { mutate: () => void; isPending: boolean; error: Error | null };
+  /** Whether it ends something. */
+  isDanger?: boolean;
   /** Why it cannot be sent yet. */
   incomplete?: boolean;
   size?: number;
@@ -26,7 +28,7 @@ const CHANGED_SINCE =
  * close it: a click beside it or Escape would lose the text.
  */
 export function FormDialog(props: Props): ReactNode {
-  const { title, submit, close, save, incomplete = false, size = 460, labels, children } = props;
+  const { title, submit, close, save, incomplete = false, isDanger = false, size = 460, labels, children } = props;
   const [isTouched, setTouched] = useState(false);
   useReturnFocus();
   // Escape in the dialog about the session would close this one, too.
@@ -49,6 +51,7 @@ export function FormDialog(props: Props): ReactNode {
         <div className="row">
           <Button
             type="submit"
+            {...(isDanger && { color: 'red.9' })}
             loading={save.isPending}
             disabled={incomplete}
             // The second click of a double click would send the form again.

@@ -12,8 +12,13 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 /** An event before it is stored. The platform's own events have a null place. */
 export type NewAuditEvent = Omit<
   AuditEvent,
-  'id' | 'tenantId' | 'subTenantId' | 'decision' | 'callerRequestId' | 'createdAt' | 'updatedAt'
-> & { place: TenantPlace | null; decision?: AuditEvent['decision']; callerRequestId?: string | null };
+  'id' | 'tenantId' | 'subTenantId' | 'changes' | 'decision' | 'callerRequestId' | 'createdAt' | 'updatedAt'
+> & {
+  place: TenantPlace | null;
+  changes?: AuditEvent['changes'];
+  decision?: AuditEvent['decision'];
+  callerRequestId?: string | null;
+};
 
 export type AuditEventFilter = {
   actorId?: string | null | undefined;
@@ -74,6 +79,7 @@ function newRow(event: NewAuditEvent, now: Date) {
     outcome: event.outcome,
     reason: event.reason,
     changed_fields: JSON.stringify(event.changedFields),
+    changes: JSON.stringify(event.changes ?? []),
     decision: event.decision ?? null,
     count: event.count,
     request_id: event.requestId,
@@ -122,6 +128,7 @@ export function toAuditEvent(row: Omit<Selectable<Tables['audit_events']>, 'mac'
     reason: row.reason,
     decision: row.decision,
     changedFields: JSON.parse(row.changed_fields) as string[],
+    changes: JSON.parse(row.changes) as AuditEvent['changes'],
     count: row.count,
     requestId: row.request_id,
     callerRequestId: row.caller_request_id,

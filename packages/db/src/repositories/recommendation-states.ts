@@ -140,6 +140,8 @@ export async function markUndone(
   const unapplied = {
     applied_by: null,
     applied_at: null,
+    apply_id: null,
+    apply_order: null,
     former: null,
     items_before: null,
     undone_at: now.toISOString(),
@@ -157,23 +159,45 @@ export async function markApplied(
   db: Database,
   scope: TenantScope,
   id: string,
-  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'> & {
+  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'applyId' | 'change'> & {
+    /** The position among what the call applied. */
+    applyOrder: number;
     former: FormerObservations;
     /** For `adopt_provider`: the items that the provider has. Null for others. */
     itemsBefore: readonly string[] | null;
   },
   now: Date,
 ): Promise<Recommendation | undefined> {
-  const { appliedBy, appliedAt, change, former, itemsBefore } = applied;
+  const { appliedBy, appliedAt, applyId, applyOrder, change, former, itemsBefore } = applied;
   const to = {
     status: 'applied',
     applied_by: appliedBy,
     applied_at: appliedAt,
+    apply_id: applyId,
+    apply_order: applyOrder,
     change: JSON.stringify(change),
     former: JSON.stringify(former),
     items_before: itemsBefore === null ? null : JSON.stringify(itemsBefore),
   } as const;
   return changeStatus(db, scope, id, { from: 'open', to }, now);
+}
+
+/** What was applied with an apply id and not undone since, in the order in which it was applied. */
+export async function findRecommendationsOfApply(
+  db: Database,
+  scope: TenantScope,
+  applyId: string,
+): Promise<Recommendation[]> {
+  const rows = await db
+    .selectFrom('recommendations')
+    .selectAll()
+    .where('apply_id', '=', applyId)
+    .where('status', '=', 'applied')
+    .where(inScope(scope))
+    .orderBy('applied_at')
+    .orderBy('apply_order')
+    .execute();
+  return withObservationIds(db, rows);
 }
 
 /** The former state of the observations of an applied recommendation. */

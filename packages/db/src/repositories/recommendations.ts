@@ -362,6 +362,7 @@ function toRecommendation(row: Row, observationIds: string[]): Recommendation {
     change: JSON.parse(row.change) as Recommendation['change'],
     appliedBy: row.applied_by,
     appliedAt: row.applied_at,
+    applyId: row.apply_id,
     dismissal: row.dismissal === null ? null : toDismissal(row.dismissal),
     ...timesOf(row),
   };

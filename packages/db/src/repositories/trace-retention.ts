@@ -52,6 +52,22 @@ export async function deleteTracesBefore(
   return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
 }
 
+/** The traces that {@link deleteTracesBefore} would delete, counted up to `most`. */
+export async function countTracesBefore(db: Database, scope: TenantScope, time: string, most: number): Promise<number> {
+  const old = db
+    .selectFrom('traces')
+    .select('trace_id')
+    .where(inScope(scope))
+    .where('created_at', '<', time)
+    .where('updated_at', '<', time)
+    .limit(most);
+  const { count } = await db
+    .selectFrom(old.as('old'))
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 type PlaceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id'>;
 type TraceKey = PlaceKey & { trace_id: string };
 type OldTrace = TraceKey & { span_count: number; first_spans: Buffer | null };

@@ -127,6 +127,9 @@ export type GovernanceTables = {
       change: Json;
       applied_by: string | null;
       applied_at: Time | null;
+      /** The calls that were applied as one, and the position among what one of them applied. Null if it is not applied. */
+      apply_id: Generated<string | null>;
+      apply_order: Generated<number | null>;
       dismissal: Generated<Json | null>;
       /** The former state of the observations behind an applied recommendation. */
       former: Generated<Json | null>;

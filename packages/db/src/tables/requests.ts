@@ -46,6 +46,8 @@ export type RequestTables = {
     outcome: 'success' | 'failure' | 'denied';
     reason: string | null;
     changed_fields: Json;
+    /** The kept values of changed fields, before and after. */
+    changes: Json;
     count: number;
     request_id: string;
     /** The request id that the caller sent. */

@@ -116,7 +116,8 @@ async function revoke(
   const revoked = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items }, now);
   for (const session of revoked) {
     const target = { type: 'gateway_session', id: session.id };
-    record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
+    const after = { revokedAt: now.toISOString(), revokedReason: 'item_blocked' };
+    record({ place: session, target, changed: { fields: Object.keys(after), before: {}, after } });
   }
   return revoked;
 }

@@ -59,7 +59,8 @@ export async function applyReview(
   );
   const answered = { ...reviewTask(observation), outcome: decision, note, assignee: reviewedBy };
   await finishOperatorTask(trx, scopeOf(observation), answered, 'succeeded', now);
-  record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'], decision });
+  const changed = { fields: ['status', 'review'], before: observation, after: reviewed };
+  record({ place: observation, target: { type: 'runtime_observation', id }, changed, decision });
   return reevaluateReviewed(trx, reviewed, now, decision === 'approved' ? 'superseded' : 'dismissed');
 }
 
@@ -96,7 +97,12 @@ export async function changeObservation(
       'runtime_observation_not_found',
     );
     const decision = status === 'open' ? 'withdrawn' : status;
-    record({ place: observation, target: { type: 'runtime_observation', id }, changed, ...(decision && { decision }) });
+    record({
+      place: observation,
+      target: { type: 'runtime_observation', id },
+      changed: { fields: changed, before: observation, after: { ...updated, review } },
+      ...(decision && { decision }),
+    });
     if (!changed.includes('status') && !changed.includes('review')) return updated;
     if (updated.status === 'open') return reevaluateReviewed(trx, updated, now, 'superseded');
     await finishOperatorTask(trx, scopeOf(updated), reviewTask(updated), 'succeeded', now);

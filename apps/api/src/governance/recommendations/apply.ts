@@ -14,6 +14,7 @@ import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import type { SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import {
   type FormerObservations,
+  findRecommendationsOfApply,
   findUndoneRecommendations,
   markApplied,
 } from '@quartermaster/db/repositories/recommendation-states.ts';
@@ -24,12 +25,13 @@ import {
   findRecommendations,
   findUnapprovedRecommendations,
 } from '@quartermaster/db/repositories/recommendations.ts';
-import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { newId } from '@quartermaster/db/ids.ts';
+import { covers, scopeOf, type TenantScope, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant, inRolledBackTransaction } from '@quartermaster/db/transaction.ts';
 import type { z } from 'zod';
 import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
-import { requireFound } from '../../platform/errors.ts';
+import { requireFound, valueError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import {
@@ -38,7 +40,7 @@ import {
   revokeSessionsOfChangedProvider,
 } from '../observations/revoke-sessions.ts';
 import { findSubjectState, itemOf } from '../rules/reconcile.ts';
-import { applyChange, changedNames } from './change.ts';
+import { applyChange, changedBy } from './change.ts';
 
 type SkipReason = z.infer<typeof SkipReasonSchema>;
 type Skipped = { id: string; reason: SkipReason };
@@ -82,14 +84,16 @@ async function applyChosen(
   const dryRun = body.dryRun ?? false;
   let provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
   confineToTenant(trx, provider.tenantId);
+  const appliedBy = principalName(ctx.principal);
   const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
+  const applyId = await applyIdOf(trx, provider, { body, appliedBy, count: chosen.length, now });
   const applied: Recommendation[] = [];
   const candidates: BlockCandidates[number][] = [];
-  const appliedBy = principalName(ctx.principal);
   const { tenantLimits } = ctx.services;
   for await (const batch of inBatches(narrowingFirst(chosen), BATCH_SIZE)) {
     for (const recommendation of batch) {
-      const options = { provider, recommendation, appliedBy, tenantLimits, now };
+      const position = { applyId, applyOrder: applied.length };
+      const options = { provider, recommendation, appliedBy, ...position, tenantLimits, now };
       const result = await applyOpenRecommendation(trx, record, options);
       if ('skipped' in result) {
         skipped.push({ id: recommendation.id, reason: result.skipped });
@@ -118,6 +122,8 @@ type ApplyOptions = {
   provider: Provider;
   recommendation: Recommendation;
   appliedBy: string;
+  applyId: string;
+  applyOrder: number;
   tenantLimits: TenantLimits;
   now: Date;
 };
@@ -132,7 +138,7 @@ type Applied = { recommendation: Recommendation; candidates: BlockCandidates };
 export async function applyOpenRecommendation(
   trx: Database,
   record: (change: AuditedChange) => void,
-  { provider, recommendation: { id }, appliedBy, tenantLimits, now }: ApplyOptions,
+  { provider, recommendation: { id }, appliedBy, applyId, applyOrder, tenantLimits, now }: ApplyOptions,
 ): Promise<Applied | { skipped: SkipReason }> {
   const scope = scopeOf(provider);
   // It may be superseded by a recommendation that the same request applied before it.
@@ -142,16 +148,47 @@ export async function applyOpenRecommendation(
   const former = await findFormerStates(trx, provider, open);
   const itemsBefore = open.kind === 'adopt_provider' ? await listItemIds(trx, scope, provider.id) : null;
   const { change, reevaluate } = await applyChange(trx, provider, { change: open.change, tenantLimits }, now);
-  const state = { appliedBy, appliedAt: now.toISOString(), change, former, itemsBefore };
+  const state = { appliedBy, appliedAt: now.toISOString(), applyId, applyOrder, change, former, itemsBefore };
   const applied = await markApplied(trx, scope, id, state, now);
   if (!applied) throw new Error(`the recommendation ${id} is no longer open`);
   const candidates = await reevaluate();
-  record({ place: open, target: { type: 'recommendation', id }, changed: ['status'] });
+  record({
+    place: open,
+    target: { type: 'recommendation', id },
+    changed: { fields: ['status'], before: open, after: applied },
+  });
   const { type, id: targetId } = change.target;
   if (targetId !== null) {
-    record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
+    record({ place: provider, target: { type, id: targetId }, changed: changedBy(change) });
   }
   return { recommendation: applied, candidates };
+}
+
+/**
+ * The id of the apply that a call belongs to: a new one, or an earlier one of the same caller in the same tenant. Otherwise a caller could
+ * add changes to what somebody else is about to undo.
+ *
+ * @throws 422
+ */
+async function applyIdOf(
+  trx: Database,
+  provider: Provider,
+  { body, appliedBy, count, now }: { body: ApplyRecommendationsInput; appliedBy: string; count: number; now: Date },
+): Promise<string> {
+  const { applyId } = body;
+  if (applyId == null) return newId('app', now);
+  const before = await findRecommendationsOfApply(trx, wholeTenant(provider.tenantId), applyId);
+  if (before.length === 0 || before.some((recommendation) => recommendation.appliedBy !== appliedBy)) {
+    throw valueError(
+      ['body', 'applyId'],
+      'applyId should be that of something that you applied in this tenant',
+      applyId,
+    );
+  }
+  if (before.length + count > MAX_APPLIED) {
+    throw valueError(['body', 'applyId'], `an apply should have at most ${MAX_APPLIED} recommendations`, applyId);
+  }
+  return applyId;
 }
 
 /**

@@ -21,6 +21,7 @@ import { setHealth, updateProvider } from '@quartermaster/db/repositories/provid
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
 import { changedFields } from '../../platform/audit/audited-write.ts';
+import type { ChangedFields } from '../../platform/audit/kept-values.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { FormerStates } from '../observations/recompute.ts';
@@ -90,9 +91,10 @@ export function inverse({ target, before, after }: Change): Change {
   return { target, before: after, after: before };
 }
 
-/** The names of the fields that a change sets, for its audit event. */
-export function changedNames({ before, after }: Change): string[] {
-  return changedFields(before && after ? before : {}, after ?? before ?? {});
+/** The fields that a change sets, for its audit event. */
+export function changedBy({ before, after }: Change): ChangedFields {
+  const fields = changedFields(before && after ? before : {}, after ?? before ?? {});
+  return { fields, before, after: after ?? {} };
 }
 
 async function changeItem(

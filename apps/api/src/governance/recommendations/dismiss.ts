@@ -43,7 +43,8 @@ export async function dismissOpenRecommendation(
   const dismissed = await markDismissed(trx, scopeOf(recommendation), id, dismissal, now);
   if (!dismissed) throw new ApiError('recommendation_not_open', 'The recommendation is no longer open.');
   if (kind === 'adopt_provider') await finishAdoptionTask(trx, provider, now);
-  record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status', 'dismissal'] });
+  const changed = { fields: ['status', 'dismissal'], before: recommendation, after: dismissed };
+  record({ place: recommendation, target: { type: 'recommendation', id }, changed });
   return dismissed;
 }
 

@@ -11,7 +11,7 @@ import type { CallerContext } from '../../auth/context.ts';
 import { applyRecommendations } from './apply.ts';
 import { dismissRecommendation, requireRecommendation } from './dismiss.ts';
 import { dismissMany } from './dismiss-many.ts';
-import { undoRecommendation } from './undo.ts';
+import { undoRecommendation, undoRecommendations } from './undo.ts';
 
 export const recommendationsRouter = router({
   list: endpoint(contract.listProviderRecommendations).query(async ({ ctx, input }) => {
@@ -49,6 +49,10 @@ export const recommendationsRouter = router({
 
   undo: conditionalEndpoint(contract.undoRecommendation, current).mutation(({ ctx, input }) =>
     undoRecommendation(ctx, input.path.recommendation_id),
+  ),
+
+  undoAll: endpoint(contract.undoRecommendations).mutation(({ ctx, input }) =>
+    undoRecommendations(ctx, input.path.apply_id),
   ),
 });
 

@@ -1,5 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
+import type { Recommendation, UndoneRecommendations } from '@quartermaster/contracts/recommendations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
@@ -9,18 +10,25 @@ import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findFormerObservations,
   findItemsBefore,
+  findRecommendationsOfApply,
   markUndone,
   reopenSuperseded,
 } from '@quartermaster/db/repositories/recommendation-states.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
-import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { revokeSessionsOfBlocked, revokeSessionsOfChangedProvider } from '../observations/revoke-sessions.ts';
 import { itemOf, subjectOf } from '../rules/reconcile.ts';
-import { applyChange, changedNames, findTarget, inverse, isRemoval } from './change.ts';
+import { applyChange, changedBy, findTarget, inverse, isRemoval } from './change.ts';
 import { requireRecommendation } from './dismiss.ts';
+
+/** Recommendations per batch. After each batch the event loop gets a turn. */
+const BATCH_SIZE = 20;
+
+/** The maximum number of reasons in an error message. */
+const MAX_OBSTACLES = 20;
 
 /**
  * Undoes an applied recommendation: restores what it changed and the observations, and opens it again.
@@ -31,52 +39,98 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
   return auditedWrite(ctx, async (trx, record, now) => {
     const recommendation = await requireRecommendation(ctx, trx, id);
     confineToTenant(trx, recommendation.tenantId);
-    const { tenantLimits } = ctx.services;
-    const { status, providerId, change, appliedAt } = recommendation;
-    if (status !== 'applied') {
-      throw new ApiError('recommendation_not_applied', `The recommendation is ${status}.`);
+    if (recommendation.status !== 'applied') {
+      throw new ApiError('recommendation_not_applied', `The recommendation is ${recommendation.status}.`);
     }
-    const provider = await findProvider(trx, scopeOf(recommendation), providerId);
-    const obstacle = provider ? await findUndoObstacle(trx, provider, recommendation, now) : 'the provider was deleted';
-    if (!provider || obstacle !== null) {
-      throw new ApiError('recommendation_built_on', `The recommendation cannot be undone: ${obstacle}.`);
-    }
-    const former = await findFormerObservations(trx, scopeOf(recommendation), id);
-    const { reevaluate } = await applyChange(
-      trx,
-      provider,
-      { change: inverse(change), tenantLimits, undoneSince: appliedAt },
-      now,
-    );
-    // An item that the change created is deleted now, so the reopened recommendation has no target id.
-    const planned = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
-    const undone = await markUndone(trx, scopeOf(recommendation), id, planned, now).catch((error: unknown) => {
-      if (!(error instanceof DuplicateKeyError)) throw error;
-      throw new ApiError(
-        'recommendation_built_on',
-        'The recommendation cannot be undone: a newer recommendation for the same record is open.',
-      );
-    });
-    if (!undone) throw new ApiError('recommendation_not_applied', 'The recommendation is no longer applied.');
-    if (change.target.type === 'inventory_item') {
-      // Opens the recommendations again that the change superseded, with their former ids.
-      const { kind, name } = itemOf(change);
-      const about = {
-        providerId,
-        subject: subjectOf(provider, kind, name),
-        supersededAt: appliedAt ?? '',
-        exceptId: id,
-      };
-      await reopenSuperseded(trx, scopeOf(provider), about, now);
-    }
-    const candidates = await reevaluate(new Map(Object.entries(former)));
-    await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
-    if (change.target.type === 'provider') await revokeSessionsOfChangedProvider(trx, record, provider, now);
-    record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status'] });
-    const { type, id: targetId } = change.target;
-    if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
-    return undone;
+    const result = await undoApplied(ctx, { trx, record, now }, recommendation);
+    if (typeof result === 'string') throw builtOn(`The recommendation cannot be undone: ${result}.`);
+    return result;
   });
+}
+
+/**
+ * Undoes everything that was applied with an apply id and not undone since, in the reverse order: all or nothing.
+ *
+ * @throws 404; 403 if the caller does not reach all of it; 409 if something was built on a part of it. The message says what
+ */
+export async function undoRecommendations(ctx: CallerContext, applyId: string): Promise<UndoneRecommendations> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const inReach = await findRecommendationsOfApply(trx, ctx.reach, applyId);
+    const [first] = inReach;
+    if (!first) throw new ApiError('apply_not_found', 'Nothing in your reach is applied with this id.');
+    confineToTenant(trx, first.tenantId);
+    const applied = await findRecommendationsOfApply(trx, wholeTenant(first.tenantId), applyId);
+    if (applied.length > inReach.length) {
+      throw new ApiError('tenant_forbidden', 'A part of what was applied is outside your reach. Undo single ones.');
+    }
+    const undone: Recommendation[] = [];
+    const obstacles: string[] = [];
+    for await (const batch of inBatches(applied.toReversed(), BATCH_SIZE)) {
+      for (const recommendation of batch) {
+        const result = await undoApplied(ctx, { trx, record, now }, recommendation);
+        if (typeof result === 'string') obstacles.push(`${recommendation.id}: ${result}`);
+        else undone.push(result);
+      }
+    }
+    if (obstacles.length === 0) return { applyId, undone };
+    const shown = obstacles.slice(0, MAX_OBSTACLES);
+    const others = obstacles.length - shown.length;
+    const list = [...shown, ...(others === 0 ? [] : [`${others} more`])].join('; ');
+    throw builtOn(`${obstacles.length} of ${applied.length} cannot be undone, so nothing was undone. ${list}.`);
+  });
+}
+
+type Writing = { trx: Database; record: (change: AuditedChange) => void; now: Date };
+
+/** Undoes an applied recommendation in the caller's transaction. If something was built on it, changes nothing and returns what. */
+async function undoApplied(
+  { services: { tenantLimits } }: CallerContext,
+  { trx, record, now }: Writing,
+  recommendation: Recommendation,
+): Promise<Recommendation | string> {
+  const { id, providerId, change, appliedAt } = recommendation;
+  const provider = await findProvider(trx, scopeOf(recommendation), providerId);
+  const obstacle = provider ? await findUndoObstacle(trx, provider, recommendation, now) : 'the provider was deleted';
+  if (!provider || obstacle !== null) return obstacle ?? 'the provider was deleted';
+  const former = await findFormerObservations(trx, scopeOf(recommendation), id);
+  const { reevaluate } = await applyChange(
+    trx,
+    provider,
+    { change: inverse(change), tenantLimits, undoneSince: appliedAt },
+    now,
+  );
+  // An item that the change created is deleted now, so the reopened recommendation has no target id.
+  const planned = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
+  const undone = await markUndone(trx, scopeOf(recommendation), id, planned, now).catch((error: unknown) => {
+    if (!(error instanceof DuplicateKeyError)) throw error;
+    throw builtOn(`The recommendation ${id} cannot be undone: a newer recommendation for the same record is open.`);
+  });
+  if (!undone) throw new ApiError('recommendation_not_applied', 'The recommendation is no longer applied.');
+  if (change.target.type === 'inventory_item') {
+    // Opens the recommendations again that the change superseded, with their former ids.
+    const { kind, name } = itemOf(change);
+    const about = {
+      providerId,
+      subject: subjectOf(provider, kind, name),
+      supersededAt: appliedAt ?? '',
+      exceptId: id,
+    };
+    await reopenSuperseded(trx, scopeOf(provider), about, now);
+  }
+  const candidates = await reevaluate(new Map(Object.entries(former)));
+  await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
+  if (change.target.type === 'provider') await revokeSessionsOfChangedProvider(trx, record, provider, now);
+  const changed = { fields: ['status'], before: recommendation, after: undone };
+  record({ place: recommendation, target: { type: 'recommendation', id }, changed });
+  const { type, id: targetId } = change.target;
+  if (targetId !== null) {
+    record({ place: provider, target: { type, id: targetId }, changed: changedBy(inverse(change)) });
+  }
+  return undone;
+}
+
+function builtOn(why: string): ApiError {
+  return new ApiError('recommendation_built_on', why);
 }
 
 /** Why a recommendation cannot be undone: the end of the sentence "The recommendation cannot be undone: ...". Null if it can. */

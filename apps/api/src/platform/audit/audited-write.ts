@@ -6,6 +6,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { type ChangedFields, keptValues } from './kept-values.ts';
 import { appendAuditEvents, type EventMacs } from './mac.ts';
 
 /** A change that a write reports for the audit. */
@@ -15,8 +16,8 @@ export type AuditedChange = {
   /** The place of the record; null if it belongs to no tenant. */
   place: TenantPlace | null;
   target: NonNullable<AuditEvent['target']>;
-  /** The names of the fields that changed, never their values. */
-  changed?: readonly string[];
+  /** The fields that changed. The event keeps their values only as {@link keptValues} says. */
+  changed?: ChangedFields;
   /** What was decided, if the change is a decision. */
   decision?: AuditEvent['decision'];
   /** Set if the change records a failure: its reason. */
@@ -79,7 +80,8 @@ function eventOf(ctx: WriteContext, change: AuditedChange): NewAuditEvent {
     target: change.target,
     outcome: change.failure === undefined ? 'success' : 'failure',
     reason: change.failure ?? null,
-    changedFields: [...(change.changed ?? [])].toSorted(),
+    changedFields: [...(change.changed?.fields ?? [])].toSorted(),
+    changes: change.changed ? keptValues(change.changed) : [],
     decision: change.decision ?? null,
     count: 1,
     requestId: ctx.requestId,

@@ -33,6 +33,9 @@ export function textOfEvent(event: AuditEvent): string {
     actor: { id: actor.id, tenantId: actor.tenantId, type: actor.type } satisfies AllMembersOf<AuditEvent['actor']>,
     callerRequestId: event.callerRequestId ?? undefined,
     changedFields: event.changedFields,
+    changes: event.changes.map(
+      ({ after, before, field }) => ({ after, before, field }) satisfies AllMembersOf<AuditEvent['changes'][number]>,
+    ),
     count: event.count,
     createdAt: event.createdAt,
     decision: event.decision ?? undefined,

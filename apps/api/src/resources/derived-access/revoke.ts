@@ -63,7 +63,7 @@ export async function revokeOne(revocation: Revocation, access: DerivedAccess): 
 
 async function revokeDerivedKey(
   revocation: Revocation,
-  key: Pick<DerivedAccess, 'id' | 'tenantId' | 'subTenantId'>,
+  key: Pick<DerivedAccess, 'id' | 'tenantId' | 'subTenantId' | 'expiresAt'>,
 ): Promise<boolean> {
   const end = { revokedAt: revocation.now.toISOString() };
   return (await endKey(revocation, revocation.scopes.api_key, key, end)) !== undefined;
@@ -75,7 +75,8 @@ async function revokeSession({ trx, record, now, scopes }: Revocation, access: D
   const ended = await endSession(trx, scopes.gateway_session, session, now);
   if (ended) {
     const target = { type: 'gateway_session', id: session.id };
-    record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
+    const after = { revokedAt: now.toISOString(), revokedReason: 'revoked' };
+    record({ place: session, target, changed: { fields: Object.keys(after), before: {}, after } });
   }
   return true;
 }

@@ -30,7 +30,7 @@ export const gatewaySessionsRouter = router({
 
   listGrants: endpoint(contract.listGatewaySessionGrants).query(async ({ ctx, input }) => {
     const session = await requireGatewaySession(ctx, input.path);
-    return answerPage(ctx, input, ctx.reach, async (page) => pageOfGrants(session, page));
+    return answerPage(ctx, input, ctx.reach, (page) => pageOfGrants(ctx.services.db, session, page));
   }),
 
   revoke: conditionalEndpoint(contract.revokeGatewaySession, (ctx, { path }) =>

@@ -16,7 +16,8 @@ import {
   revokeGatewaySession,
   type Subject,
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { covers } from '@quartermaster/db/tenancy.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { covers, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
 import { type Principal, principalName, reachOf, scopesAt } from '../../auth/principal.ts';
 import { earlierExpiry, requireSource } from '../../auth/source.ts';
@@ -67,7 +68,8 @@ export async function createGatewaySession(
       () => insertGatewaySession(trx, gateway, values, beforeStoring, now),
       () => findSigner(ctx.services, trx),
     ]);
-    record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed: Object.keys(body) });
+    const changed = { fields: Object.keys(body), before: null, after: inserted };
+    record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed });
     return { session: inserted, signer };
   });
   // The rotation of the key has its own transaction.
@@ -86,7 +88,7 @@ export async function revokeSession(ctx: CallerContext, path: Path): Promise<Gat
     record({
       place: gateway,
       target: { type: 'gateway_session', id: session.id },
-      changed: ['revokedAt', 'revokedReason'],
+      changed: { fields: ['revokedAt', 'revokedReason'], before: {}, after: session },
     });
     return session;
   });
@@ -103,11 +105,20 @@ export async function requireGatewaySession(ctx: CallerContext, path: Path): Pro
 }
 
 /** A page of the items that a session grants. The cursor is the index of the next item. */
-export function pageOfGrants({ id, grants }: GatewaySession, page: PageRequest): Page<SessionGrant> {
+export async function pageOfGrants(
+  db: Database,
+  { id, tenantId, grants }: GatewaySession,
+  page: PageRequest,
+): Promise<Page<SessionGrant>> {
   const from = page.after === null ? 0 : Number(page.after[0]);
-  const items = grants.flatMap(({ providerId, providerName, items: ofProvider }) =>
-    ofProvider.map(({ kind, name }) => ({ providerId, providerName, kind, name })),
-  );
+  const providerIds = grants.map(({ providerId }) => providerId);
+  // The whole tenant: a gateway of a sub-tenant also lists providers of the tenant.
+  const providers = await findProviders(db, wholeTenant(tenantId), providerIds);
+  const statuses = new Map(providers.map((provider) => [provider.id, provider.status]));
+  const items = grants.flatMap(({ providerId, providerName, items: ofProvider }) => {
+    const providerStatus = statuses.get(providerId) ?? 'deleted';
+    return ofProvider.map(({ kind, name }) => ({ providerId, providerName, providerStatus, kind, name }));
+  });
   const end = from + page.limit;
   return { items: items.slice(from, end), next: end < items.length ? [String(end), id] : null };
 }

@@ -32,7 +32,11 @@ export async function createGateway(ctx: CallerContext, body: CreateGatewayInput
     const providerIds = [...new Set(body.providerIds)];
     const values = { name, status, sessionTtlSeconds, displayName, url, manifestId, providerIds };
     const gateway = await insertGateway(trx, place, values, now).catch(nameTaken(name));
-    record({ place, target: { type: 'gateway', id: gateway.id }, changed: Object.keys(body) });
+    record({
+      place,
+      target: { type: 'gateway', id: gateway.id },
+      changed: { fields: Object.keys(body), before: null, after: gateway },
+    });
     return gateway;
   });
 }
@@ -51,19 +55,28 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     const updated = await updateGateway(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? gateway.name));
     if (!updated) throw notFound('gateway_not_found');
     if (updated.status === 'disabled') await revokeSessionsOfGateway(trx, scopeOf(updated), id, now);
-    record({ place: updated, target: { type: 'gateway', id }, changed });
+    record({
+      place: updated,
+      target: { type: 'gateway', id },
+      changed: { fields: changed, before: gateway, after: updated },
+    });
     return updated;
   });
 }
 
 export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gateway> {
   return auditedWrite(ctx, async (trx, record, now) => {
+    const gateway = await requireGateway(ctx, trx, id);
     const deleted = requireFound(
       await updateGateway(trx, ctx.reach, id, { status: 'deleted' }, now),
       'gateway_not_found',
     );
     await revokeSessionsOfGateway(trx, scopeOf(deleted), id, now);
-    record({ place: deleted, target: { type: 'gateway', id }, changed: ['status'] });
+    record({
+      place: deleted,
+      target: { type: 'gateway', id },
+      changed: { fields: ['status'], before: gateway, after: deleted },
+    });
     return deleted;
   });
 }

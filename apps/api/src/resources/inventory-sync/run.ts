@@ -143,7 +143,12 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     await reconcileCredential(trx, current, { refused: false }, now);
     await reconcileRemovals(trx, { ...current, ...outcome }, now);
     const changed = current.health === outcome.health ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
-    record({ place: current, target: { type: 'provider', id: provider.id }, changed });
+    const after = { health: outcome.health, inventorySyncedAt: now.toISOString() };
+    record({
+      place: current,
+      target: { type: 'provider', id: provider.id },
+      changed: { fields: changed, before: current, after },
+    });
     return { counts, syncedAt: now.toISOString() };
   });
 }
@@ -204,7 +209,12 @@ async function recordFailure(
       if (error.refusedCredential) await reconcileCredential(trx, current, { refused: true }, now);
     }
     const changed = isItsFault && current.health !== 'failing' ? ['health'] : [];
-    record({ place: current, target: { type: 'provider', id: provider.id }, changed, failure: 'sync_failed' });
+    record({
+      place: current,
+      target: { type: 'provider', id: provider.id },
+      changed: { fields: changed, before: current, after: { health: 'failing' } },
+      failure: 'sync_failed',
+    });
   });
   if (!isForeseen) services.log.error({ err: error, taskId, providerId: provider.id }, 'a sync failed');
 }

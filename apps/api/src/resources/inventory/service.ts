@@ -47,7 +47,11 @@ export async function createItem(
       duplicateKeyAs('name_taken', `The provider already has a ${kind} named ${JSON.stringify(name)}.`),
     );
     const candidates = await reevaluateItems(trx, provider, [item], now);
-    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
+    record({
+      place: provider,
+      target: { type: 'inventory_item', id: item.id },
+      changed: { fields: Object.keys(body), before: null, after: item },
+    });
     await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     return item;
   });
@@ -72,7 +76,11 @@ export async function changeItem(
     await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, { before: item, change, changed });
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
-    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
+    record({
+      place: provider,
+      target: { type: 'inventory_item', id: item.id },
+      changed: { fields: changed, before: item, after: updated },
+    });
     const candidates = await reevaluateItems(trx, provider, [updated], now);
     await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     return updated;

@@ -57,7 +57,11 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
     const deleted = requireFound(await endManifest(trx, ctx.reach, id, 'deleted', now), 'manifest_not_found');
     await reevaluateDeclared(trx, manifest, removed, now);
     const agents = manifest.kind === 'agent' ? await reevaluateAgent(trx, manifest, manifest.name, now) : 0;
-    record({ place: deleted, target: { type: 'manifest', id }, changed: ['status'] });
+    record({
+      place: deleted,
+      target: { type: 'manifest', id },
+      changed: { fields: ['status'], before: manifest, after: deleted },
+    });
     return { deleted, changed: removed.length + agents };
   });
   await chargeForChanges(ctx, changed);
@@ -95,10 +99,15 @@ async function publish(
     if (changed.length > 0) await reevaluateDeclared(trx, place, changed, now);
     const agents = kind === 'agent' && !before ? await reevaluateAgent(trx, place, name, now) : 0;
     if (before) {
+      const after = { status: 'superseded' };
       await endManifest(trx, [place], before.id, 'superseded', now);
-      record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
+      record({ place, target: { type: 'manifest', id: before.id }, changed: { fields: ['status'], before, after } });
     }
-    record({ place, target: { type: 'manifest', id: manifest.id }, changed: Object.keys(body) });
+    record({
+      place,
+      target: { type: 'manifest', id: manifest.id },
+      changed: { fields: Object.keys(body), before: null, after: manifest },
+    });
     return { manifest, changed: changed.length + agents };
   });
 }

@@ -70,8 +70,17 @@ export async function createMembership(
         'You are a platform administrator only by a claim of the identity provider, which cannot be checked when the invitation is accepted. Invite with an API key, or ask an administrator to grant you the role.',
       );
     }
-    if (invited) record({ place: null, target: { type: 'user', id: invited.id }, changed: ['email', 'source'] });
-    record({ place, target: targetOf(membership), changed: Object.keys(body) });
+    if (invited)
+      record({
+        place: null,
+        target: { type: 'user', id: invited.id },
+        changed: { fields: ['email', 'source'], before: null, after: invited },
+      });
+    record({
+      place,
+      target: targetOf(membership),
+      changed: { fields: Object.keys(body), before: null, after: membership },
+    });
     return membership;
   });
 }
@@ -111,7 +120,12 @@ export async function changeMembership(
     if (!isPending && (isSuspended || losesSessions(membership.role, role))) {
       await revokeSessionsOfPrincipal(trx, scopeOf(membership), `user:${membership.userId}`, now);
     }
-    record({ place: membership, target: targetOf(membership), changed });
+    const after = { ...updated, role, status };
+    record({
+      place: membership,
+      target: targetOf(membership),
+      changed: { fields: changed, before: membership, after },
+    });
     return updated;
   });
 }
@@ -149,7 +163,8 @@ export async function acceptMembership(ctx: CallerContext, tenantId: string, que
     if (membership.status === 'pending') await requireAcceptable(trx, membership, now);
     const accepted = await markAccepted(trx, scopeOf(membership), membership, now);
     if (!accepted) throw new ApiError('membership_accepted', 'You have already accepted this membership.');
-    record({ place: membership, target: targetOf(membership), changed: ['acceptedAt', 'status'] });
+    const changed = { fields: ['acceptedAt', 'status'], before: membership, after: accepted };
+    record({ place: membership, target: targetOf(membership), changed });
     return accepted;
   });
 }

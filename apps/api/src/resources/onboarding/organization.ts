@@ -47,8 +47,16 @@ export async function createOrganization(ctx: CallerContext, body: CreateOrganiz
     const owner = { userId, email, role: 'owner', acceptedAt: now.toISOString() } as const;
     const membership = await insertMembership(trx, place, owner, now);
     const changed = [...Object.keys(organization), ...(settings ? ['settings'] : [])];
-    record({ place, target: { type: 'tenant', id: tenant.id }, changed });
-    record({ place, target: { type: 'membership', id: userId }, changed: ['email', 'role'] });
+    record({
+      place,
+      target: { type: 'tenant', id: tenant.id },
+      changed: { fields: changed, before: null, after: tenant },
+    });
+    record({
+      place,
+      target: { type: 'membership', id: userId },
+      changed: { fields: ['email', 'role'], before: null, after: membership },
+    });
     return { tenant, membership };
   });
 }

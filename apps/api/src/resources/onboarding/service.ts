@@ -52,7 +52,7 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
     const inserted = await insertUser(trx, user, now);
     const id = inserted?.id ?? newUserId();
     const changed = inserted ? [...Object.keys(body.user), ...Object.keys(body).filter((name) => name !== 'user')] : [];
-    record({ place: null, target: { type: 'user', id }, changed });
+    record({ place: null, target: { type: 'user', id }, changed: { fields: changed, before: null, after: {} } });
     const { issuer } = ctx.services.onboarding;
     return {
       user: { id, email, displayName },

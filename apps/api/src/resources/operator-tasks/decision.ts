@@ -1,6 +1,7 @@
 import type { OperatorTask, OperatorTaskKind, TaskOutcome } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { newId } from '@quartermaster/db/ids.ts';
 import { isCredentialRenewed } from '@quartermaster/db/repositories/credentials.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { findOpenRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
@@ -89,6 +90,8 @@ async function adopt(ctx: CallerContext, { trx, record, now }: Writing, task: Op
       provider,
       recommendation,
       appliedBy,
+      applyId: newId('app', now),
+      applyOrder: 0,
       tenantLimits,
       now,
     });

@@ -53,7 +53,11 @@ export async function pruneObservations(
   for await (const batch of inBatches(unused, BATCH_SIZE)) {
     await deleteUnused(trx, record, { tenantId, unused: batch }, now);
   }
-  record({ place, target: { type: 'tenant', id: tenantId }, changed: ['observations'] });
+  record({
+    place,
+    target: { type: 'tenant', id: tenantId },
+    changed: { fields: ['observations'], before: null, after: {} },
+  });
 }
 
 /** Deletes discovered providers without content. Everything that ends with them was created from telemetry alone. */
@@ -70,6 +74,7 @@ async function deleteUnused(
     now,
   );
   for (const { id, ...provider } of unused) {
-    record({ place: provider, target: { type: 'provider', id }, changed: ['status'] });
+    const changed = { fields: ['status'], before: { status: 'discovered' }, after: { status: 'deleted' } };
+    record({ place: provider, target: { type: 'provider', id }, changed });
   }
 }

@@ -95,5 +95,6 @@ function runsByItself(): ApiError {
 }
 
 function changeOf(before: OperatorTask, { updatedAt: _updatedAt, ...after }: OperatorTask): AuditedChange {
-  return { place: before, target: { type: 'operator_task', id: before.id }, changed: changedFields(before, after) };
+  const changed = { fields: changedFields(before, after), before, after };
+  return { place: before, target: { type: 'operator_task', id: before.id }, changed };
 }

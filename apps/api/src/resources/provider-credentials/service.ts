@@ -89,7 +89,8 @@ export async function deleteSecretHeader(
     const revoked = found && (await revokeProviderSecret(trx, scope, { id: found.id }, now));
     if (!revoked)
       throw new ApiError('provider_credential_not_found', 'The provider has no secret header of this name.');
-    record({ place: provider, target: { type: 'provider_credential', id: revoked.id }, changed: ['revokedAt'] });
+    const changed = { fields: ['revokedAt'], before: {}, after: { revokedAt: now.toISOString() } };
+    record({ place: provider, target: { type: 'provider_credential', id: revoked.id }, changed });
     return revoked;
   });
 }
@@ -122,7 +123,8 @@ async function storeSecret(
   const id = newId('sec', now);
   if (replaced) {
     await revokeProviderSecret(trx, scope, { id: replaced.id, replacedBy: id }, now);
-    record({ place: provider, target: { type: 'provider_credential', id: replaced.id }, changed: ['revokedAt'] });
+    const changed = { fields: ['revokedAt'], before: {}, after: { revokedAt: now.toISOString() } };
+    record({ place: provider, target: { type: 'provider_credential', id: replaced.id }, changed });
     await finishOperatorTask(trx, scope, rotationTask(replaced), 'succeeded', now);
   }
   const { header, scheme } = secret;
@@ -132,7 +134,8 @@ async function storeSecret(
   const createdBy = principalName(ctx.principal);
   const stored = { ...secret, id, providerId: provider.id, boundUrl, sealed, createdBy };
   const credential = await insertProviderSecret(trx, provider, stored, now);
-  record({ place: provider, target: { type: 'provider_credential', id }, changed: Object.keys(body) });
+  const changed = { fields: Object.keys(body), before: null, after: { ...credential, standby: secret.slot === 'standby' } };
+  record({ place: provider, target: { type: 'provider_credential', id }, changed });
   return credential;
 }
 

@@ -22,7 +22,8 @@ export async function detachCredentials(
   const scope = scopeOf(provider);
   const detached = await revokeAllProviderSecrets(trx, scope, { providerId: provider.id, keepsHeaders }, now);
   for (const { id } of detached) {
-    record({ place: provider, target: { type: 'provider_credential', id }, changed: ['revokedAt'] });
+    const changed = { fields: ['revokedAt'], before: {}, after: { revokedAt: now.toISOString() } };
+    record({ place: provider, target: { type: 'provider_credential', id }, changed });
     await finishOperatorTask(trx, scope, rotationTask({ id }), 'cancelled', now);
   }
   if (detached.length > 0) await reconcileCredential(trx, provider, { refused: false }, now);

@@ -47,7 +47,11 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
     };
     const provider = await insertProvider(trx, place, values, now).catch(nameTaken([name, ...aliases]));
     await scheduleFirstSync(ctx, trx, provider, syncIntervalSeconds);
-    record({ place, target: { type: 'provider', id: provider.id }, changed: Object.keys(body) });
+    record({
+      place,
+      target: { type: 'provider', id: provider.id },
+      changed: { fields: Object.keys(body), before: null, after: provider },
+    });
     return provider;
   });
 }
@@ -69,7 +73,11 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     }
     const rekeyed = renamed && (await rekeyModels(trx, updated, renamed, now));
     if (affects.observations) await reevaluateProvider(trx, updated, now);
-    record({ place: updated, target: { type: 'provider', id }, changed });
+    record({
+      place: updated,
+      target: { type: 'provider', id },
+      changed: { fields: changed, before: provider, after: updated },
+    });
     if (rekeyed) {
       await reconcileSubjects(
         trx,
@@ -144,7 +152,11 @@ async function markDeleted(
   const deleted = requireFound(await updateProvider(trx, scope, id, { status: 'deleted' }, now), 'provider_not_found');
   await detachCredentials(trx, record, { provider: deleted }, now);
   await reevaluateProvider(trx, deleted, now);
-  record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
+  record({
+    place: deleted,
+    target: { type: 'provider', id },
+    changed: { fields: ['status'], before: provider, after: deleted },
+  });
   await revokeSessionsOfChangedProvider(trx, record, deleted, now);
   return deleted;
 }

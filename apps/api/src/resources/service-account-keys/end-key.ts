@@ -8,7 +8,7 @@ import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 
 type Writing = { trx: Database; record: (change: AuditedChange) => void; now: Date };
 
-type Key = { tenantId: string | null; subTenantId: string | null; id: string };
+type Key = { tenantId: string | null; subTenantId: string | null; id: string; expiresAt: string | null };
 
 type KeyEnd = { revokedAt: string } | { expiresAt: string };
 
@@ -32,7 +32,8 @@ export async function endKey(
   const time = 'revokedAt' in end ? end.revokedAt : end.expiresAt;
   await shortenInvitationsOfKey(trx, EVERYWHERE, { keyId: key.id, end: time }, now);
   const place = { tenantId: key.tenantId ?? '', subTenantId: key.subTenantId };
-  const changed = ['revokedAt' in end ? 'revokedAt' : 'expiresAt'];
+  const before = { revokedAt: null, expiresAt: key.expiresAt };
+  const changed = { fields: ['revokedAt' in end ? 'revokedAt' : 'expiresAt'], before, after: end };
   record({ place, target: { type: 'api_key', id: key.id }, changed });
   return ended;
 }

@@ -35,7 +35,11 @@ export async function createKey(
       rotationCount: 0,
     };
     const created = await insertKey(trx, { account, source }, { id: newId('key', now), ...values }, now);
-    record({ place: account, target: { type: 'api_key', id: created.id }, changed: Object.keys(body) });
+    record({
+      place: account,
+      target: { type: 'api_key', id: created.id },
+      changed: { fields: Object.keys(body), before: null, after: created },
+    });
     return created;
   });
 }
@@ -76,7 +80,11 @@ export async function rotateKey(
     if (!ended) throw new ApiError('key_not_active', 'The key was already rotated. Rotate the key that replaced it.');
     const values = { name: old.name, scopes: old.scopes, expiresAt, rotationCount: old.rotationCount + 1 };
     const created = await insertKey(trx, { account, source }, { id, ...values }, now);
-    record({ place: account, target: { type: 'api_key', id }, changed: ['scopes', 'expiresAt'] });
+    record({
+      place: account,
+      target: { type: 'api_key', id },
+      changed: { fields: ['scopes', 'expiresAt'], before: null, after: created },
+    });
     return created;
   });
 }

@@ -55,7 +55,11 @@ export async function createServiceAccount(
     const account = await insertServiceAccount(trx, place, values, now).catch(
       duplicateKeyAs('id_taken', `The id ${JSON.stringify(id)} is or was already used in this tenant.`),
     );
-    record({ place, target: { type: 'service_account', id }, changed: Object.keys(fields) });
+    record({
+      place,
+      target: { type: 'service_account', id },
+      changed: { fields: Object.keys(fields), before: null, after: account },
+    });
     return { ...account, alsoCreated: created };
   });
 }
@@ -159,7 +163,11 @@ async function applyChange(update: Update, change: ServiceAccountChange): Promis
   await ctx.services.tenantLimits.changeRecord(trx, account.tenantId, { before: account, change, changed });
   const updated = await updateServiceAccount(trx, scope, account, change, now);
   if (!updated) throw new Error('the account vanished within its transaction');
-  record({ place: account, target: { type: 'service_account', id: account.id }, changed });
+  record({
+    place: account,
+    target: { type: 'service_account', id: account.id },
+    changed: { fields: changed, before: account, after: updated },
+  });
   return updated;
 }
 

@@ -10,7 +10,7 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 
-const DAY_MS = 24 * 3600 * 1000;
+export const DAY_MS = 24 * 3600 * 1000;
 
 /** Rows that one transaction deletes. SQLite deletes synchronously, so they block the event loop. */
 const BATCH_SIZE = 200;

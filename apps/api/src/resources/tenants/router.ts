@@ -18,7 +18,9 @@ export const tenantsRouter = router({
     requireTenant(ctx, ctx.services.db, input.path.tenant_id),
   ),
 
-  usage: endpoint(usageContract.getTenantUsage).query(({ ctx, input }) => readUsage(ctx, input.path.tenant_id)),
+  usage: endpoint(usageContract.getTenantUsage).query(({ ctx, input }) =>
+    readUsage(ctx, input.path.tenant_id, input.query.span_retention_days ?? null),
+  ),
 
   updateLimits: endpoint(usageContract.updateTenantLimits).mutation(({ ctx, input }) =>
     changeLimits(ctx, input.path.tenant_id, input.body),

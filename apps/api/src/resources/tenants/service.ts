@@ -17,7 +17,11 @@ export async function createTenant(ctx: CallerContext, body: CreateTenantInput):
   requirePlatformAdministrator(ctx);
   return auditedWrite(ctx, async (trx, record, now) => {
     const tenant = await makeTenant(trx, { ...body, founderId: null }, now);
-    record({ place: wholeOf(tenant.id), target: { type: 'tenant', id: tenant.id }, changed: Object.keys(body) });
+    record({
+      place: wholeOf(tenant.id),
+      target: { type: 'tenant', id: tenant.id },
+      changed: { fields: Object.keys(body), before: null, after: tenant },
+    });
     return tenant;
   });
 }
@@ -54,7 +58,11 @@ export async function changeTenant(ctx: CallerContext, id: string, body: UpdateT
       await updateTenant(trx, ctx.reach, id, { ...body, settings } as TenantChange, now),
       'tenant_not_found',
     );
-    record({ place: wholeOf(id), target: { type: 'tenant', id }, changed });
+    record({
+      place: wholeOf(id),
+      target: { type: 'tenant', id },
+      changed: { fields: changed, before: tenant, after: updated },
+    });
     return updated;
   });
 }

@@ -7,6 +7,7 @@ import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { requireSource } from '../../auth/source.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
+import type { ChangedFields } from '../../platform/audit/kept-values.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { requireNotLastAdministrator, requireUser } from './service.ts';
 
@@ -32,7 +33,7 @@ export async function setPlatformAdministratorOf(
         throw new ApiError('user_not_active', 'The user has to sign in and accept the terms first.');
       }
       await setPlatformAdministrator(trx, id, source, now);
-      record({ place: null, target: { type: 'user', id }, changed: ['platformAdministrator'] });
+      record({ place: null, target: { type: 'user', id }, changed: changeTo(true) });
     } else {
       await requireNotLastAdministrator(trx, user);
       await endPlatformAdministrator(trx, record, id, now);
@@ -73,5 +74,10 @@ export async function endPlatformAdministrator(
   // Sessions in tenants where the user has no membership would outlive the right to open them.
   await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${id}`, now);
   await setPlatformAdministrator(trx, id, null, now);
-  record({ place: null, target: { type: 'user', id }, changed: ['platformAdministrator'] });
+  record({ place: null, target: { type: 'user', id }, changed: changeTo(false) });
+}
+
+function changeTo(platformAdministrator: boolean): ChangedFields {
+  const before = { platformAdministrator: !platformAdministrator };
+  return { fields: ['platformAdministrator'], before, after: { platformAdministrator } };
 }

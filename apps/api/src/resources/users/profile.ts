@@ -41,7 +41,7 @@ async function updateUserProfile(ctx: CallerContext, body: UpdateProfileInput): 
     const changed = changedFields(user, change);
     if (changed.length === 0) return user;
     await updateUser(trx, id, change, now);
-    record({ place: null, target: { type: 'user', id }, changed });
+    record({ place: null, target: { type: 'user', id }, changed: { fields: changed, before: user, after: change } });
     return requireUser(ctx, id, trx);
   });
 }

@@ -48,7 +48,10 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await deleteIdentitiesOfUser(trx, id);
     const erased = requireFound(await eraseUser(trx, id, now), 'user_not_found');
     ctx.services.erasures.note(trx);
-    recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
+    recordAt(record, memberships, {
+      target: { type: 'user', id },
+      changed: { fields: ['status'], before: user, after: erased },
+    });
     return erased;
   });
 }
@@ -68,7 +71,10 @@ export async function disableUser(ctx: CallerContext, id: string): Promise<User>
     await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${id}`, now);
     await deleteConsoleSessionsOf(trx, id);
     await updateUser(trx, id, { status: 'disabled' }, now);
-    recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
+    recordAt(record, memberships, {
+      target: { type: 'user', id },
+      changed: { fields: ['status'], before: user, after: { status: 'disabled' } },
+    });
     return requireUser(ctx, id, trx);
   });
 }
@@ -84,7 +90,10 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
     const signedIn = await hasIdentity(trx, id);
     const status = !account?.termsAccepted ? 'pending_terms' : signedIn ? 'active' : 'pending_identity';
     await updateUser(trx, id, { status }, now);
-    recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
+    recordAt(record, memberships, {
+      target: { type: 'user', id },
+      changed: { fields: ['status'], before: user, after: { status } },
+    });
     return requireUser(ctx, id, trx);
   });
 }

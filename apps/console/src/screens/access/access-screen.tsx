@@ -86,6 +86,7 @@ export function AccessScreen(): ReactNode {
       actions={
         <ActionButton
           scope="credentials:write"
+          isDanger
           disabledReason={reasonNotToRevoke(list.items, selected)}
           onClick={() => setState({ revoke: '1' })}
         >

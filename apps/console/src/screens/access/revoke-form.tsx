@@ -55,7 +55,7 @@ function RevokeSelected({ source, selected, close, onDone }: Omit<Props, 'found'
     return count === 0 ? [] : [plural(count, KIND_NAMES[kind])];
   });
   return (
-    <FormDialog title="Revoke derived access" submit={`Revoke ${selected.length}`} close={close} save={revoke}>
+    <FormDialog title="Revoke derived access" submit={`Revoke ${selected.length}`} isDanger close={close} save={revoke}>
       <p>{counts.join(', ')}.</p>
       <p className="dim">
         They stop working at once, and cannot be brought back. Sessions of a revoked key end with it.
@@ -76,7 +76,14 @@ function RevokeKinds({ source, found, close, onDone }: Omit<Props, 'selected'>):
     );
   const countOf = (kind: Kind) => found.filter((access) => access.kind === kind).length;
   return (
-    <FormDialog title="Revoke derived access" submit="Revoke" close={close} save={revoke} incomplete={kinds.size === 0}>
+    <FormDialog
+      title="Revoke derived access"
+      submit="Revoke"
+      isDanger
+      close={close}
+      save={revoke}
+      incomplete={kinds.size === 0}
+    >
       <p>What you choose stops working at once, and cannot be brought back.</p>
       <fieldset className="stack qm-plain">
         <legend>What to revoke</legend>

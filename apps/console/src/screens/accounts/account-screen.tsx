@@ -11,7 +11,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
@@ -20,6 +20,7 @@ import { SplitList } from '../../components/split-list.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
+import { UsedBy } from '../../components/used-by.tsx';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
@@ -101,7 +102,6 @@ function Summary({ account }: { account: ServiceAccount }): ReactNode {
 function Actions({ account }: { account: ServiceAccount }): ReactNode {
   const [, setState] = useUrlState();
   const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { id, name, displayName, status } = account;
   const { path, query } = accountAddress(account);
   const headers = () => ({ ...idempotencyKey(), ...ifMatch(`/v1/service-accounts/${id}`) });
@@ -119,6 +119,40 @@ function Actions({ account }: { account: ServiceAccount }): ReactNode {
   });
   return (
     <>
+      <DangerButton
+        scope="service_accounts:write"
+        place={account}
+        title={`Delete ${displayName ?? name}?`}
+        consequence={
+          <>
+            <p>Its keys and gateway sessions end at once. Its id is never used again in this tenant. It is used by:</p>
+            <UsedBy used={{ account: `service_account:${account.tenantId}/${id}` }} />
+          </>
+        }
+        confirm="Delete the account"
+        action={remove}
+      >
+        Delete
+      </DangerButton>
+      <DangerButton
+        scope="service_accounts:write"
+        place={account}
+        title={`Disable ${displayName ?? name}?`}
+        consequence={
+          <>
+            <p>
+              Every request with its keys is refused at once, and its gateway sessions end. Enabling it again lets its
+              keys work again, but does not bring the sessions back. It is used by:
+            </p>
+            <UsedBy used={{ account: `service_account:${account.tenantId}/${id}` }} />
+          </>
+        }
+        confirm="Disable the account"
+        action={toggle}
+        opposite={status === 'active' ? null : { label: 'Enable', action: toggle }}
+      >
+        Disable
+      </DangerButton>
       <ActionButton
         scope="service_accounts:write"
         place={account}
@@ -126,18 +160,6 @@ function Actions({ account }: { account: ServiceAccount }): ReactNode {
         onClick={() => setState({ edit: '1' })}
       >
         Change
-      </ActionButton>
-      <ActionButton scope="service_accounts:write" place={account} variant="default" onClick={() => setDeleting(true)}>
-        Delete
-      </ActionButton>
-      <ActionButton
-        scope="service_accounts:write"
-        place={account}
-        variant="default"
-        loading={toggle.isPending}
-        onClick={() => toggle.mutate()}
-      >
-        {status === 'active' ? 'Disable' : 'Enable'}
       </ActionButton>
       <ActionButton
         scope="credentials:write"
@@ -147,16 +169,6 @@ function Actions({ account }: { account: ServiceAccount }): ReactNode {
       >
         Create a key
       </ActionButton>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${displayName ?? name}?`}
-          consequence="Its keys and gateway sessions end at once. Its id is never used again in this tenant."
-          confirm="Delete the account"
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
-          close={() => setDeleting(false)}
-        />
-      )}
     </>
   );
 }

@@ -38,6 +38,9 @@ export function KeyPanel({ account, credential, rotate, revoke, close }: Props):
       }
       footer={
         <div className="row">
+          <ActionButton scope="credentials:write" place={account} isDanger disabledReason={overReason} onClick={revoke}>
+            Revoke
+          </ActionButton>
           <ActionButton
             scope="credentials:write"
             place={account}
@@ -46,15 +49,6 @@ export function KeyPanel({ account, credential, rotate, revoke, close }: Props):
             onClick={rotate}
           >
             Rotate
-          </ActionButton>
-          <ActionButton
-            scope="credentials:write"
-            place={account}
-            variant="default"
-            disabledReason={overReason}
-            onClick={revoke}
-          >
-            Revoke
           </ActionButton>
         </div>
       }

@@ -10,13 +10,15 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { useUrlState } from '../../data/url-state.ts';
-import { actorOf } from './audit-query.ts';
+import { actorOf, textOfChange } from './audit-query.ts';
 
 const SCHEMES = { api_key: 'API key', bearer: 'bearer token', session: 'web console' };
 
 export function AuditPanel({ event, close }: { event: AuditEvent; close: () => void }): ReactNode {
   const [, setState] = useUrlState();
-  const { id, actor, scheme, keyId, operation, target, outcome, reason, decision, changedFields, count } = event;
+  const { id, actor, scheme, keyId, operation, target, outcome, reason, decision, changedFields, changes, count } =
+    event;
+  const namedOnly = changedFields.filter((name) => !changes.some(({ field }) => isOrIsIn(field, name)));
   const principal = actorOf(event);
   return (
     <SidePanel
@@ -60,11 +62,23 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
             ['Target id', target === null ? null : <CopyId key="target" id={target.id} />],
             ['Reason', reason],
             ['Times', count === 1 ? null : formatNumber(count)],
-            ['Changed', changedFields.length === 0 ? null : changedFields.join(', ')],
             ['Place', placeOf(event)],
           ]}
         />
       </Section>
+      {changedFields.length > 0 && (
+        <Section title="What changed">
+          <Facts
+            facts={[
+              ...changes.map((change): [string, ReactNode] => [
+                change.field,
+                <code key="values">{textOfChange(change)}</code>,
+              ]),
+              ['Without values', namedOnly.length === 0 ? null : namedOnly.join(', ')],
+            ]}
+          />
+        </Section>
+      )}
       <Section title="To find it elsewhere">
         <Facts
           facts={[
@@ -76,6 +90,11 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
       </Section>
     </SidePanel>
   );
+}
+
+/** Whether a field is the named one, or a member of it. */
+function isOrIsIn(field: string, name: string): boolean {
+  return field === name || field.startsWith(`${name}.`);
 }
 
 /** What was acted on. An observation has a link, because only its panel says what was decided. */

@@ -31,6 +31,16 @@ export function useAuditQuery(): AuditQuery {
   };
 }
 
+/** The values before and after: `viewer → admin`. */
+export function textOfChange({ before, after }: AuditEvent['changes'][number]): string {
+  return `${textOfValue(before)} → ${textOfValue(after)}`;
+}
+
+function textOfValue(value: AuditEvent['changes'][number]['before']): string {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return 'none';
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
 /** The actor as other records name it, or null if it is neither a user nor an account. */
 export function actorOf({ actor: { type, id, tenantId } }: AuditEvent): string | null {
   if (id === null) return null;

@@ -15,7 +15,7 @@ import { usePagedList } from '../../data/pages.ts';
 import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
 import { AuditPanel } from './audit-panel.tsx';
 import classes from './audit.module.css';
-import { actorOf, PERIODS, useAuditQuery } from './audit-query.ts';
+import { actorOf, PERIODS, textOfChange, useAuditQuery } from './audit-query.ts';
 import { ChainStatus } from './chain-status.tsx';
 import { CsvButton } from './csv-button.tsx';
 
@@ -62,10 +62,16 @@ const COLUMNS: Column<AuditEvent>[] = [
     key: 'operation',
     header: 'Operation',
     width: 'minmax(160px, 1.7fr)',
-    cell: ({ operation, decision }) => (
+    cell: ({ operation, decision, changes: [first, ...others] }) => (
       <span className="row">
         <code className="truncate">{operation}</code>
         {decision !== null && <strong>{decision}</strong>}
+        {first !== undefined && (
+          <span className="dim truncate">
+            {first.field}: {textOfChange(first)}
+            {others.length > 0 && `, ${others.length} more`}
+          </span>
+        )}
       </span>
     ),
   },

@@ -4,7 +4,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { formatNumber, plural } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { readAll } from '../../data/pages.ts';
-import { actorOf, type AuditQuery } from './audit-query.ts';
+import { actorOf, type AuditQuery, textOfChange } from './audit-query.ts';
 
 /** More than this does not fit into a page of a browser comfortably. */
 const MAX_ROWS = 20_000;
@@ -24,6 +24,7 @@ const HEADER = [
   'decision',
   'count',
   'changed_fields',
+  'changes',
   'request_id',
 ];
 
@@ -66,6 +67,7 @@ function csvOf(events: readonly AuditEvent[]): string {
     event.decision,
     event.count,
     event.changedFields.join(' '),
+    event.changes.map((change) => `${change.field}: ${textOfChange(change)}`).join('; '),
     event.requestId,
   ]);
   return [HEADER, ...rows].map((row) => `${row.map(cellOf).join(',')}\r\n`).join('');

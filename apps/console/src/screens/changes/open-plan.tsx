@@ -6,20 +6,22 @@ import {
 } from '@quartermaster/client';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { plural } from '../../components/format.ts';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { providerLabel, useProviders } from '../../data/names.ts';
+import { type Providers, providerLabel, useProviders } from '../../data/names.ts';
 import { readAll } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { ConnectLink } from '../connect/connect-link.tsx';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { ChangeList } from '../plan/change-list.tsx';
 import classes from '../plan/plan.module.css';
+import { type AppliedPlan, Receipt } from '../plan/receipt.tsx';
 import { appliedText, totalsOf } from '../plan/totals.ts';
 
 /** Open recommendations that are read to find the providers of the plan: of those that a decision backs, and of all. */
@@ -55,27 +57,16 @@ export function OpenPlan(): ReactNode {
       },
     })),
   });
+  const [isAsking, setAsking] = useState(false);
+  const [receipt, setReceipt] = useState<AppliedPlan | null>(null);
   const apply = useAction({
-    run: async (changes: readonly AppliedRecommendations[]) => {
-      let applied = 0;
-      let skipped = 0;
-      for (const { providerId, applied: planned } of changes) {
-        const { data } = await applyProviderRecommendations({
-          path: { provider_id: providerId },
-          body: { recommendationIds: planned.map(({ id }) => id) },
-          headers: idempotencyKey(),
-          throwOnError: true,
-        }).catch((error: unknown) => {
-          // The providers before this one are changed, and the message about the error does not say so.
-          if (applied > 0) showToast({ text: resultText(applied, skipped) });
-          throw error;
-        });
-        applied += data.applied.length;
-        skipped += data.skipped.length;
-      }
-      return { applied, skipped };
+    run: applyPlans,
+    done: ({ applied, skipped }) => appliedText(applied.length, skipped),
+    onDone: (result) => {
+      setAsking(false);
+      setReceipt(result.applied.length === 0 ? null : result);
+      if (result.failure !== null) showToast({ text: result.failure, isProblem: true });
     },
-    done: ({ applied, skipped }) => resultText(applied, skipped),
   });
   const error = open.error ?? plans.find((plan) => plan.error !== null)?.error ?? null;
   if (error !== null) return <Failed problem={problemOf(error)} retry={() => void open.refetch()} />;
@@ -85,27 +76,33 @@ export function OpenPlan(): ReactNode {
   const waiting = loaded.filter(({ applied }) => applied.length === 0);
   const all = changes.flatMap(({ applied }) => applied);
   const revoked = changes.reduce((sum, { revokedSessions }) => sum + revokedSessions.length, 0);
-  if (loaded.length === 0) {
+  const shownReceipt = receipt !== null && <Receipt receipt={receipt} close={() => setReceipt(null)} />;
+  if (all.length === 0) {
     return (
-      <Empty title="Nothing to apply">
-        What agents use is what is declared. New uses appear in the inbox. No agent yet? <ConnectLink />.
-      </Empty>
+      <>
+        {shownReceipt}
+        <Empty title={receipt === null ? 'Nothing to apply' : 'Everything that was decided is applied'}>
+          {waiting.length === 0 ? (
+            <>
+              What agents use is what is declared. New uses appear in the inbox. No agent yet? <ConnectLink />.
+            </>
+          ) : (
+            <Waiting waiting={waiting} byId={byId} />
+          )}
+        </Empty>
+      </>
     );
   }
   return (
     <>
+      {shownReceipt}
       <section className={classes.section}>
         <div className="row wraps">
           <h2 className="grow">
             {totalsOf(all)} at {plural(changes.length, 'provider')}
           </h2>
-          <ActionButton
-            scope="recommendations:apply"
-            disabledReason={all.length === 0 ? 'Everything waits for a decision.' : null}
-            loading={apply.isPending}
-            onClick={() => apply.mutate(changes)}
-          >
-            {all.length === 0 ? 'Apply' : `Apply ${plural(all.length, 'change')}`}
+          <ActionButton scope="recommendations:apply" loading={apply.isPending} onClick={() => setAsking(true)}>
+            {`Apply ${plural(all.length, 'change')}`}
           </ActionButton>
         </div>
         <p className="dim">
@@ -115,7 +112,7 @@ export function OpenPlan(): ReactNode {
             ` The first ${MAX_PROVIDERS} of ${plural(providerIds.length, 'provider')} are shown.`}
         </p>
       </section>
-      {[...changes, ...waiting].map(({ providerId, applied, skipped }) => (
+      {changes.map(({ providerId, applied, skipped }) => (
         <section key={providerId} className={classes.section}>
           <h2>
             <Link to="/providers/$providerId/plan" params={{ providerId }}>
@@ -123,19 +120,99 @@ export function OpenPlan(): ReactNode {
             </Link>
           </h2>
           <p className="dim">
-            {applied.length === 0 ? 'Nothing to apply.' : `${totalsOf(applied)}.`}
-            {skippedText(skipped)}
+            {totalsOf(applied)}.{skippedText(skipped)}
           </p>
-          {applied.length > 0 && <ChangeList recommendations={applied} areApplicable />}
+          <ChangeList recommendations={applied} areApplicable />
         </section>
       ))}
+      {waiting.length > 0 && (
+        <section className={classes.section}>
+          <h2>Nothing to apply yet</h2>
+          <Waiting waiting={waiting} byId={byId} />
+        </section>
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title={`Apply ${plural(all.length, 'change')} at ${plural(changes.length, 'provider')}?`}
+          consequence={
+            <>
+              <p>
+                {totalsOf(all)}.{' '}
+                {revoked === 0 ? 'No running session ends.' : `${plural(revoked, 'running session')} would end.`} One
+                undo takes all of it back, as long as nothing is built on it.
+              </p>
+              <ul>
+                {changes.map(({ providerId, applied }) => (
+                  <li key={providerId}>
+                    {providerLabel(byId.get(providerId), providerId)}: {plural(applied.length, 'change')}
+                  </li>
+                ))}
+              </ul>
+            </>
+          }
+          confirm={`Apply all ${all.length}`}
+          isPending={apply.isPending}
+          onConfirm={() => apply.mutate(changes)}
+          close={() => setAsking(false)}
+        />
+      )}
     </>
   );
 }
 
-function resultText(applied: number, skipped: number): string {
-  const text = appliedText(applied, skipped);
-  return applied === 0 ? text : `${text} Applied changes can be undone in the view Applied.`;
+/** The API applies so many by their ids in one call. */
+const MAX_IDS = 100;
+
+/** The calls that apply what is planned at a provider. */
+function callsOf({ providerId, applied }: AppliedRecommendations) {
+  const calls = Math.ceil(applied.length / MAX_IDS);
+  return Array.from({ length: calls }, (_, call) => {
+    const planned = applied.slice(call * MAX_IDS, (call + 1) * MAX_IDS);
+    return { providerId, tenantId: applied[0]?.tenantId, recommendationIds: planned.map(({ id }) => id) };
+  });
+}
+
+type Result = AppliedPlan & { skipped: number; failure: string | null };
+
+/** Applies the plans one after the other, those of one tenant with one apply id. After a failure it stops, and says what it did. */
+async function applyPlans(plans: readonly AppliedRecommendations[]): Promise<Result> {
+  const result: Result = { applied: [], revokedSessions: [], skipped: 0, failure: null };
+  for (const { providerId, tenantId, recommendationIds } of plans.flatMap(callsOf)) {
+    try {
+      const applyId = result.applied.find((recommendation) => recommendation.tenantId === tenantId)?.applyId;
+      const { data } = await applyProviderRecommendations({
+        path: { provider_id: providerId },
+        body: { recommendationIds, ...(applyId != null && { applyId }) },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      });
+      result.applied.push(...data.applied);
+      result.revokedSessions.push(...data.revokedSessions);
+      result.skipped += data.skipped.length;
+    } catch (error) {
+      if (result.applied.length === 0) throw error;
+      return { ...result, failure: `Not everything was applied. ${problemOf(error).message}` };
+    }
+  }
+  return result;
+}
+
+type WaitingProps = { waiting: readonly AppliedRecommendations[]; byId: Providers['byId'] };
+
+/** The providers whose recommendations all wait, with the way to where they are decided. */
+function Waiting({ waiting, byId }: WaitingProps): ReactNode {
+  return (
+    <ul>
+      {waiting.map(({ providerId, skipped }) => (
+        <li key={providerId}>
+          <Link to="/providers/$providerId/plan" params={{ providerId }}>
+            {providerLabel(byId.get(providerId), providerId)}
+          </Link>
+          :{skippedText(skipped)}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /** What the plan of the provider lists with its reasons. */

@@ -8,9 +8,9 @@ import {
 import { getGatewayOptions, getGatewaySessionOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { Views } from '../../components/filters.tsx';
@@ -89,7 +89,6 @@ export function GatewayScreen(): ReactNode {
 function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { id, name, displayName } = gateway;
   const remove = useAction({
     run: () =>
@@ -109,9 +108,16 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
       request={{ method: 'GET', path: apiPath`/v1/gateways/${id}/sessions` }}
       actions={
         <>
-          <ActionButton scope="gateways:write" place={gateway} variant="default" onClick={() => setDeleting(true)}>
+          <DangerButton
+            scope="gateways:write"
+            place={gateway}
+            title={`Delete ${displayName ?? name}?`}
+            consequence="Its sessions end at once, and no new ones open. The record stays."
+            confirm="Delete the gateway"
+            action={remove}
+          >
             Delete
-          </ActionButton>
+          </DangerButton>
           <RevokeAll gateway={gateway} />
           <ActionButton scope="gateways:write" place={gateway} onClick={() => setState({ edit: '1' })}>
             Change
@@ -132,16 +138,6 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
     >
       <Sessions gatewayId={id} />
       {state['edit'] !== undefined && <GatewayForm gateway={gateway} close={() => setState({ edit: undefined })} />}
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${displayName ?? name}?`}
-          consequence="Its sessions end at once, and no new ones open. The record stays."
-          confirm="Delete the gateway"
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
-          close={() => setDeleting(false)}
-        />
-      )}
     </Screen>
   );
 }
@@ -195,12 +191,10 @@ function Sessions({ gatewayId }: { gatewayId: string }): ReactNode {
 type SessionPanelProps = { session: Omit<GatewaySessionSummary, 'grantedItems'>; close: () => void };
 
 function SessionPanel({ session, close }: SessionPanelProps): ReactNode {
-  const [isRevoking, setRevoking] = useState(false);
   const path = { gateway_id: session.gatewayId, session_id: session.id };
   const revoke = useAction({
     run: () => revokeGatewaySession({ path, headers: idempotencyKey(), throwOnError: true }),
     done: () => 'The session is revoked.',
-    onDone: () => setRevoking(false),
   });
   return (
     <SidePanel
@@ -215,15 +209,17 @@ function SessionPanel({ session, close }: SessionPanelProps): ReactNode {
         </>
       }
       footer={
-        <ActionButton
+        <DangerButton
           scope="gateway_sessions:write"
           place={session}
-          variant="default"
           disabledReason={session.status === 'active' ? null : 'It has ended already.'}
-          onClick={() => setRevoking(true)}
+          title="Revoke this session?"
+          consequence="Gateways that introspect its token refuse it from now on. Others accept it until it expires."
+          confirm="Revoke the session"
+          action={revoke}
         >
           Revoke the session
-        </ActionButton>
+        </DangerButton>
       }
     >
       <Section title="Session">
@@ -238,18 +234,8 @@ function SessionPanel({ session, close }: SessionPanelProps): ReactNode {
         />
       </Section>
       <Section title="What it grants">
-        <Grants gatewayId={session.gatewayId} sessionId={session.id} />
+        <Grants session={session} />
       </Section>
-      {isRevoking && (
-        <ConfirmDialog
-          title="Revoke this session?"
-          consequence="Gateways that introspect its token refuse it from now on. Others accept it until it expires."
-          confirm="Revoke the session"
-          isPending={revoke.isPending}
-          onConfirm={() => revoke.mutate()}
-          close={() => setRevoking(false)}
-        />
-      )}
     </SidePanel>
   );
 }

@@ -1,7 +1,6 @@
 import { type Gateway, listGatewaySessions, revokeGatewaySession } from '@quartermaster/client';
-import { type ReactNode, useState } from 'react';
-import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import type { ReactNode } from 'react';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { plural } from '../../components/format.ts';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
@@ -14,12 +13,10 @@ const MAX_SESSIONS = 1000;
 
 /** Ends every active session of a gateway, one after the other, and says which ones it could not end. */
 export function RevokeAll({ gateway }: { gateway: Gateway }): ReactNode {
-  const [isAsking, setAsking] = useState(false);
   const revoke = useAction({
     run: () => revokeSessions(gateway.id),
     done: () => null,
     onDone: ({ revoked, failed, isComplete }) => {
-      setAsking(false);
       const rest = isComplete ? '' : ' More are active: repeat it, or disable the gateway.';
       const [reason] = failed;
       showToast({
@@ -29,21 +26,16 @@ export function RevokeAll({ gateway }: { gateway: Gateway }): ReactNode {
     },
   });
   return (
-    <>
-      <ActionButton scope="gateway_sessions:write" place={gateway} variant="default" onClick={() => setAsking(true)}>
-        Revoke all sessions
-      </ActionButton>
-      {isAsking && (
-        <ConfirmDialog
-          title={`Revoke all sessions of ${gateway.displayName ?? gateway.name}?`}
-          consequence="Every session that is active now ends. Agents may open new ones: to prevent that, disable the gateway."
-          confirm="Revoke all sessions"
-          isPending={revoke.isPending}
-          onConfirm={() => revoke.mutate()}
-          close={() => setAsking(false)}
-        />
-      )}
-    </>
+    <DangerButton
+      scope="gateway_sessions:write"
+      place={gateway}
+      title={`Revoke all sessions of ${gateway.displayName ?? gateway.name}?`}
+      consequence="Every session that is active now ends. Agents may open new ones: to prevent that, disable the gateway."
+      confirm="Revoke all sessions"
+      action={revoke}
+    >
+      Revoke all sessions
+    </DangerButton>
   );
 }
 

@@ -8,7 +8,7 @@ import {
   reviewRuntimeObservation,
   reviewRuntimeObservations,
   type RuntimeObservation,
-  undoRecommendation,
+  undoRecommendations,
   updateRuntimeObservation,
 } from '@quartermaster/client';
 import { plural } from '../../components/format.ts';
@@ -124,11 +124,10 @@ async function apply(providerId: string, recommended: readonly Recommendation[])
   return data;
 }
 
-/** The last change is undone first, because it may be built on the ones before it. */
-async function undoAll(applied: readonly Recommendation[]): Promise<void> {
-  for (const { id } of applied.toReversed()) {
-    await undoRecommendation({ path: { recommendation_id: id }, headers: idempotencyKey(), throwOnError: true });
-  }
+/** One call applied all of them, so they have one id. */
+async function undoAll([first]: readonly Recommendation[]): Promise<void> {
+  if (first?.applyId == null) return;
+  await undoRecommendations({ path: { apply_id: first.applyId }, headers: idempotencyKey(), throwOnError: true });
 }
 
 /**

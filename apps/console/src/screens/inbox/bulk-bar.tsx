@@ -56,6 +56,7 @@ export function BulkBar({ observations, all, choose, clear }: Props): ReactNode 
           key={each}
           scope="runtime_observations:review"
           variant="default"
+          isDanger={each === 'rejected'}
           disabledReason={observations.length > MAX_AT_ONCE ? `At most ${MAX_AT_ONCE} at once.` : null}
           onClick={() => setDecision(each)}
         >
@@ -103,7 +104,11 @@ function BulkDialog({ decision, target, close, clear }: DialogProps): ReactNode 
             </p>
           )}
           <div>
-            <Button loading={bulk.isPending} onClick={() => bulk.mutate({ target, decision, note })}>
+            <Button
+              {...(decision === 'rejected' && { color: 'red.9' })}
+              loading={bulk.isPending}
+              onClick={() => bulk.mutate({ target, decision, note })}
+            >
               {VERBS[decision]} {countOf(target)}
             </Button>
           </div>

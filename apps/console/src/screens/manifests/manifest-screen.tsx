@@ -3,9 +3,9 @@ import { getManifestOptions } from '@quartermaster/client/@tanstack/react-query.
 import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
 import { StateMark, Tag } from '../../components/marks.tsx';
@@ -90,7 +90,6 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
 function Actions({ manifest }: { manifest: Manifest }): ReactNode {
   const [, setState] = useUrlState();
   const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { id, name, status } = manifest;
   const remove = useAction({
     run: () =>
@@ -104,28 +103,20 @@ function Actions({ manifest }: { manifest: Manifest }): ReactNode {
   });
   return (
     <>
-      <ActionButton
+      <DangerButton
         scope="manifests:write"
         place={manifest}
-        variant="default"
         disabledReason={status === 'active' ? null : 'Only the active version can be deleted.'}
-        onClick={() => setDeleting(true)}
+        title={`Delete ${name}?`}
+        consequence="What only this manifest declares counts as unknown again."
+        confirm="Delete the manifest"
+        action={remove}
       >
         Delete
-      </ActionButton>
+      </DangerButton>
       <ActionButton scope="manifests:write" place={manifest} onClick={() => setState({ edit: '1' })}>
         Write a new version
       </ActionButton>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${name}?`}
-          consequence="What only this manifest declares counts as unknown again."
-          confirm="Delete the manifest"
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
-          close={() => setDeleting(false)}
-        />
-      )}
     </>
   );
 }

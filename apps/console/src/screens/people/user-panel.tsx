@@ -106,25 +106,21 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
             ) : (
               <ActionButton
                 scope="users:write"
-                variant="default"
+                isDanger
                 disabledReason={deletedReason}
                 onClick={() => setAsking('disable')}
               >
                 Disable everywhere
               </ActionButton>
             ))}
-          <ActionButton
-            scope="users:write"
-            variant="default"
-            disabledReason={deletedReason}
-            onClick={() => setAsking('erase')}
-          >
+          <ActionButton scope="users:write" isDanger disabledReason={deletedReason} onClick={() => setAsking('erase')}>
             Delete
           </ActionButton>
           {me.platformAdministrator && (
             <ActionButton
               scope="*"
               variant="default"
+              isDanger={user.platformAdministrator}
               disabledReason={status === 'active' || user.platformAdministrator ? null : 'The person is not active.'}
               onClick={() => setAsking(user.platformAdministrator ? 'revoke' : 'grant')}
             >

@@ -1,4 +1,4 @@
-import { type AppliedRecommendations, applyProviderRecommendations, undoRecommendation } from '@quartermaster/client';
+import { type AppliedRecommendations, applyProviderRecommendations } from '@quartermaster/client';
 import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
@@ -7,7 +7,6 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
-import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
@@ -15,13 +14,14 @@ import { problemOf } from '../../data/problem.ts';
 import { apiPath } from '../../data/curl.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
+import { type AppliedPlan, Receipt } from './receipt.tsx';
 import { SkippedList } from './skipped-list.tsx';
 import { appliedText, totalsOf } from './totals.ts';
 
 /** The dry run of everything that is recommended for a provider, as one change that can be applied and undone. */
 export function PlanScreen(): ReactNode {
   const { providerId } = useParams({ from: '/providers/$providerId/plan' });
-  const [receipt, setReceipt] = useState<AppliedRecommendations | null>(null);
+  const [receipt, setReceipt] = useState<AppliedPlan | null>(null);
   const path = { provider_id: providerId };
   const provider = useQuery(getProviderOptions({ path }));
   // The plan is a dry run.
@@ -104,55 +104,5 @@ function PlanBody({ plan }: { plan: AppliedRecommendations }): ReactNode {
       </section>
       {skipped.length > 0 && <SkippedList providerId={plan.providerId} skipped={skipped} />}
     </>
-  );
-}
-
-/** What was just applied, with a way back as long as nothing was built on it. */
-function Receipt({ receipt, close }: { receipt: AppliedRecommendations; close: () => void }): ReactNode {
-  const undo = useAction({
-    run: async () => {
-      const failed: string[] = [];
-      for (const { id } of receipt.applied.toReversed()) {
-        try {
-          await undoRecommendation({ path: { recommendation_id: id }, headers: idempotencyKey(), throwOnError: true });
-        } catch (error) {
-          failed.push(problemOf(error).message);
-        }
-      }
-      return failed;
-    },
-    done: () => null,
-    onDone: (failed) => {
-      const undone = receipt.applied.length - failed.length;
-      const [reason] = failed;
-      showToast({
-        text: `${plural(undone, 'change')} undone.${reason === undefined ? '' : ` ${failed.length} not: ${reason}`}`,
-        isProblem: failed.length > 0,
-      });
-      if (failed.length === 0) close();
-    },
-  });
-  return (
-    <section className={classes.receipt} aria-label="Receipt">
-      <div className="grow">
-        <strong>Applied: {totalsOf(receipt.applied)}</strong>
-        <div className="dim">
-          {receipt.revokedSessions.length === 0
-            ? 'No session ended.'
-            : `${plural(receipt.revokedSessions.length, 'session')} ended. An undo does not bring them back.`}
-        </div>
-      </div>
-      <ActionButton
-        scope="recommendations:apply"
-        variant="default"
-        loading={undo.isPending}
-        onClick={() => undo.mutate()}
-      >
-        Undo all of it
-      </ActionButton>
-      <ActionButton scope={null} variant="subtle" onClick={close}>
-        Close
-      </ActionButton>
-    </section>
   );
 }

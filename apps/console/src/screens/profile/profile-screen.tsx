@@ -231,7 +231,13 @@ function sessionColumns(revoke: (session: ConsoleSession) => void): Column<Conso
       header: '',
       width: '90px',
       cell: (session) => (
-        <ActionButton scope={null} size="compact-xs" variant="default" onClick={() => revoke(session)}>
+        <ActionButton
+          scope={null}
+          size="compact-xs"
+          variant="default"
+          isDanger={!session.current}
+          onClick={() => revoke(session)}
+        >
           {session.current ? 'Sign out' : 'Revoke'}
         </ActionButton>
       ),

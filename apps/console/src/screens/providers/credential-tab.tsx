@@ -9,7 +9,7 @@ import { PasswordInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { StateMark } from '../../components/marks.tsx';
 import { Facts, Section } from '../../components/side-panel.tsx';
@@ -29,7 +29,6 @@ const SHOWN = 20;
 /** The secret that a sync sends. It is never shown, and it is sent to the provider's address alone. */
 export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
   const [isSetting, setSetting] = useState(false);
-  const [isRemoving, setRemoving] = useState(false);
   const { data, error, refetch } = useQuery({
     queryKey: ['credentials-of-provider', provider.id],
     queryFn: async ({ signal }) => {
@@ -41,7 +40,6 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
     run: () =>
       deleteProviderCredential({ path: { provider_id: provider.id }, headers: idempotencyKey(), throwOnError: true }),
     done: () => 'The credential was removed.',
-    onDone: () => setRemoving(false),
   });
   if (error !== null) return <Failed problem={problemOf(error)} retry={() => void refetch()} />;
   if (data === undefined) return <Loading rows={3} />;
@@ -53,30 +51,27 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
         Quartermaster sends this secret when it asks the provider what it offers. Agents do not get it.
       </p>
       <div className="row">
+        {credentials.length > 0 && (
+          <DangerButton
+            scope="credentials:write"
+            place={provider}
+            title={`Remove the credential of ${providerLabel(provider, provider.id)}?`}
+            consequence="The secret is erased, also one that stands by. Syncs go on without a credential."
+            confirm="Remove the credential"
+            action={remove}
+          >
+            Remove it
+          </DangerButton>
+        )}
         <ActionButton scope="credentials:write" place={provider} onClick={() => setSetting(true)}>
           {credentials.length === 0 ? 'Set a credential' : 'Replace the credential'}
         </ActionButton>
-        {credentials.length > 0 && (
-          <ActionButton scope="credentials:write" place={provider} variant="default" onClick={() => setRemoving(true)}>
-            Remove it
-          </ActionButton>
-        )}
       </div>
       {credentials.map((credential) => (
         <CredentialFacts key={credential.id} credential={credential} />
       ))}
       <SecretHeaders provider={provider} headers={headers} />
       {isSetting && <CredentialForm provider={provider} close={() => setSetting(false)} />}
-      {isRemoving && (
-        <ConfirmDialog
-          title={`Remove the credential of ${providerLabel(provider, provider.id)}?`}
-          consequence="The secret is erased, also one that stands by. Syncs go on without a credential."
-          confirm="Remove the credential"
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
-          close={() => setRemoving(false)}
-        />
-      )}
     </div>
   );
 }

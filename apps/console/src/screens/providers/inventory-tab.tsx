@@ -6,9 +6,9 @@ import {
   updateInventoryItem,
 } from '@quartermaster/client';
 import { getInventoryItemOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
@@ -16,6 +16,7 @@ import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { useShownRecord } from '../../data/linked-record.ts';
@@ -148,17 +149,25 @@ function definitionOf({ title, description, attributes }: Pick<InventoryItem, 't
   return { title, description, attributes };
 }
 
+type ItemStatusChange = 'available' | 'blocked' | 'retired';
+
 function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }): ReactNode {
   const { id, name, kind, status, providerId, title, description, drift, attributes, schemaDigest } = item;
-  const [isDeleting, setDeleting] = useState(false);
   const options = () => ({
     path: { provider_id: providerId, item_id: id },
     headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}/inventory/${id}`) },
     throwOnError: true as const,
   });
   const change = useAction({
-    run: (next: 'available' | 'blocked' | 'retired') => updateInventoryItem({ ...options(), body: { status: next } }),
-    done: (_, next) => `${name} is ${next}.`,
+    run: (next: ItemStatusChange) => updateInventoryItem({ ...options(), body: { status: next } }),
+    done: (_, next) => (next === 'available' ? `${name} is available.` : null),
+    onDone: (_, next) => {
+      if (next === 'available') return;
+      showToast({
+        text: `${name} is ${next}.`,
+        ...(status === 'available' && { action: { label: 'Undo', run: () => change.mutate('available') } }),
+      });
+    },
   });
   const remove = useAction({
     run: () => deleteInventoryItem(options()),
@@ -180,15 +189,25 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
       footer={
         <div className="row wraps">
           {status !== 'blocked' && (
-            <ActionButton
-              scope="providers:write"
-              place={item}
-              variant="default"
-              onClick={() => change.mutate('blocked')}
-            >
+            <ActionButton scope="providers:write" place={item} isDanger onClick={() => change.mutate('blocked')}>
               Block
             </ActionButton>
           )}
+          {status !== 'retired' && (
+            <ActionButton scope="providers:write" place={item} isDanger onClick={() => change.mutate('retired')}>
+              Retire
+            </ActionButton>
+          )}
+          <DangerButton
+            scope="providers:write"
+            place={item}
+            title={`Delete ${name}?`}
+            consequence="It is no longer declared, and a block of it ends. If agents use it afterwards, it is unknown. A sync that finds it asks about it again, unless the provider allows new items. To forbid it, block it instead."
+            confirm="Delete the item"
+            action={remove}
+          >
+            Delete
+          </DangerButton>
           {status !== 'available' && (
             <ActionButton
               scope="providers:write"
@@ -199,19 +218,6 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
               Make available
             </ActionButton>
           )}
-          {status !== 'retired' && (
-            <ActionButton
-              scope="providers:write"
-              place={item}
-              variant="default"
-              onClick={() => change.mutate('retired')}
-            >
-              Retire
-            </ActionButton>
-          )}
-          <ActionButton scope="providers:write" place={item} variant="default" onClick={() => setDeleting(true)}>
-            Delete
-          </ActionButton>
           <span className="dim">A block ends the sessions that grant it.</span>
         </div>
       }
@@ -245,16 +251,6 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
         <Section title="Attributes">
           <pre className={classes.json}>{JSON.stringify(attributes, null, 2)}</pre>
         </Section>
-      )}
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${name}?`}
-          consequence="It is no longer declared, and a block of it ends. If agents use it afterwards, it is unknown. A sync that finds it asks about it again, unless the provider allows new items. To forbid it, block it instead."
-          confirm="Delete the item"
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
-          close={() => setDeleting(false)}
-        />
       )}
     </SidePanel>
   );

@@ -2,9 +2,9 @@ import { deleteProvider, type Provider, syncProviderInventory, updateProvider } 
 import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatInterval, plural } from '../../components/format.ts';
@@ -14,6 +14,7 @@ import { Screen } from '../../components/screen.tsx';
 import { Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
+import { UsedBy } from '../../components/used-by.tsx';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
@@ -111,7 +112,6 @@ function Summary({ provider }: { provider: Provider }): ReactNode {
 function Actions({ provider }: { provider: Provider }): ReactNode {
   const [, setState] = useUrlState();
   const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { id, name, status, baseUrl } = provider;
   const path = { provider_id: id };
   const sync = useAction({
@@ -137,20 +137,44 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
   });
   return (
     <>
-      <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setState({ edit: '1' })}>
-        Change
-      </ActionButton>
-      <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setDeleting(true)}>
-        Delete
-      </ActionButton>
-      <ActionButton
+      <DangerButton
         scope="providers:write"
         place={provider}
-        variant="default"
-        loading={toggle.isPending}
-        onClick={() => toggle.mutate()}
+        title={`Delete ${name}?`}
+        consequence={
+          <>
+            <p>
+              Its inventory goes with it, and gateways no longer list it. Observations and traces stay. It is used by:
+            </p>
+            <UsedBy used={{ providerId: id }} />
+          </>
+        }
+        confirm="Delete the provider"
+        action={remove}
       >
-        {status === 'disabled' ? 'Enable' : 'Disable'}
+        Delete
+      </DangerButton>
+      <DangerButton
+        scope="providers:write"
+        place={provider}
+        title={`Disable ${name}?`}
+        consequence={
+          <>
+            <p>
+              New sessions grant nothing of it, introspection leaves it out of open ones, and a use of it is a high
+              risk. Gateways that verify tokens offline allow it until the sessions expire. It is used by:
+            </p>
+            <UsedBy used={{ providerId: id }} />
+          </>
+        }
+        confirm="Disable the provider"
+        action={toggle}
+        opposite={status === 'disabled' ? { label: 'Enable', action: toggle } : null}
+      >
+        Disable
+      </DangerButton>
+      <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setState({ edit: '1' })}>
+        Change
       </ActionButton>
       <ActionButton
         scope="providers:write"
@@ -169,16 +193,6 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
       >
         Plan changes
       </ActionButton>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${name}?`}
-          consequence="Its inventory goes with it, and gateways no longer list it. Observations and traces stay."
-          confirm="Delete the provider"
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
-          close={() => setDeleting(false)}
-        />
-      )}
     </>
   );
 }

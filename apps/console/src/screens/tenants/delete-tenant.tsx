@@ -12,12 +12,7 @@ export function DeleteTenant({ tenant }: { tenant: Tenant }): ReactNode {
   const [isAsking, setAsking] = useState(false);
   return (
     <div>
-      <ActionButton
-        scope="tenants:write"
-        place={{ tenantId: tenant.id }}
-        variant="default"
-        onClick={() => setAsking(true)}
-      >
+      <ActionButton scope="tenants:write" place={{ tenantId: tenant.id }} isDanger onClick={() => setAsking(true)}>
         Delete the tenant
       </ActionButton>
       {isAsking && <DeleteForm id={tenant.id} close={() => setAsking(false)} />}
@@ -39,6 +34,7 @@ function DeleteForm({ id, close }: { id: string; close: () => void }): ReactNode
     <FormDialog
       title={`Delete ${id}?`}
       submit="Delete the tenant"
+      isDanger
       close={close}
       save={remove}
       incomplete={typed !== id}

@@ -6,7 +6,7 @@ import { formatNumber } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 
-export type LimitName = Exclude<keyof TenantUsage, 'tenantId' | 'largestAccounts'>;
+export type LimitName = Exclude<keyof TenantUsage, 'tenantId' | 'largestAccounts' | 'tracesToRemove'>;
 
 /** Where a limit reads differently from its use. */
 const FORM_LABELS: Partial<Record<LimitName, string>> = {

@@ -16,6 +16,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { StateMark } from '../../components/marks.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
@@ -25,6 +26,21 @@ import { useUrlState } from '../../data/url-state.ts';
 
 export const ROLES: Role[] = ['owner', 'admin', 'operator', 'viewer'];
 
+type RoleChange = { member: Membership; role: Role };
+
+/** What a member gets with a role, compared with the role below it. */
+const GAINS: Record<Role, string> = {
+  owner: 'They get every right in this place, and may change and remove other owners.',
+  admin: 'They may manage members, service accounts, keys, providers and gateways.',
+  operator: 'They may review and apply changes, write manifests, and manage providers and gateway sessions.',
+  viewer: 'They may read.',
+};
+
+/** `ROLES` begins with the one that has the most rights. */
+function givesRights({ member, role }: RoleChange): boolean {
+  return ROLES.indexOf(role) < ROLES.indexOf(member.role);
+}
+
 const keyOf = ({ userId, subTenantId }: Membership) => `${userId}/${subTenantId ?? ''}`;
 
 const placeQuery = ({ subTenantId }: Membership) => (subTenantId === null ? {} : { sub_tenant_id: subTenantId });
@@ -32,6 +48,7 @@ const placeQuery = ({ subTenantId }: Membership) => (subTenantId === null ? {} :
 export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
   const [state, setState] = useUrlState();
   const [removed, setRemoved] = useState<Membership | null>(null);
+  const [asked, setAsked] = useState<RoleChange | null>(null);
   const { role, status } = state;
   const filter = {
     ...(role !== undefined && { role: role as Role }),
@@ -46,7 +63,7 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
   });
   const pathOf = (member: Membership) => ({ tenant_id: tenant.id, user_id: member.userId });
   const change = useAction({
-    run: ({ member, role: next }: { member: Membership; role: Role }) =>
+    run: ({ member, role: next }: RoleChange) =>
       updateMembership({
         path: pathOf(member),
         query: placeQuery(member),
@@ -54,7 +71,15 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
         headers: idempotencyKey(),
         throwOnError: true,
       }),
-    done: (_, { member, role: next }) => `${member.email} is ${next} now.`,
+    done: () => null,
+    onDone: (_, { member, role: next }) => {
+      setAsked(null);
+      const former = { member: { ...member, role: next }, role: member.role };
+      showToast({
+        text: `${member.email} is ${next} now.`,
+        action: { label: 'Undo', run: () => change.mutate(former) },
+      });
+    },
   });
   const remove = useAction({
     run: (member: Membership) =>
@@ -68,7 +93,10 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
     onDone: () => setRemoved(null),
   });
   const { mutate } = change;
-  const columns = useMemo(() => memberColumns({ tenant, change: mutate, remove: setRemoved }), [tenant, mutate]);
+  const columns = useMemo(() => {
+    const changeRole = (wanted: RoleChange) => (givesRights(wanted) ? setAsked(wanted) : mutate(wanted));
+    return memberColumns({ tenant, change: changeRole, remove: setRemoved });
+  }, [tenant, mutate]);
   return (
     <>
       <DataTable
@@ -87,6 +115,16 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
         }
       />
       {state['new'] !== undefined && <InviteForm tenant={tenant} close={() => setState({ new: undefined })} />}
+      {asked !== null && (
+        <ConfirmDialog
+          title={`Make ${asked.member.email} ${asked.role}?`}
+          consequence={`${asked.member.role} → ${asked.role}: ${GAINS[asked.role]}`}
+          confirm={`Make them ${asked.role}`}
+          isPending={change.isPending}
+          onConfirm={() => mutate(asked)}
+          close={() => setAsked(null)}
+        />
+      )}
       {removed !== null && (
         <ConfirmDialog
           title={`Remove ${removed.email}?`}
@@ -107,7 +145,7 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
 
 type MemberActions = {
   tenant: Tenant;
-  change: (input: { member: Membership; role: Role }) => void;
+  change: (input: RoleChange) => void;
   remove: (member: Membership) => void;
 };
 
@@ -156,7 +194,7 @@ function memberColumns({ tenant, change, remove }: MemberActions): Column<Member
           scope="memberships:write"
           place={{ tenantId: tenant.id, subTenantId: member.subTenantId }}
           size="compact-xs"
-          variant="default"
+          isDanger
           onClick={() => remove(member)}
         >
           Remove

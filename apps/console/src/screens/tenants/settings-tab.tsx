@@ -1,9 +1,25 @@
-import { type Tenant, type TenantSettingsInput, updateTenant, type UpdateTenantInput } from '@quartermaster/client';
+import {
+  getTenantUsage,
+  type Tenant,
+  type TenantSettingsInput,
+  updateTenant,
+  type UpdateTenantInput,
+} from '@quartermaster/client';
 import { NumberInput, Switch, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { formatNumber, plural } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { problemOf } from '../../data/problem.ts';
+
+/** The API counts traces up to this number. */
+const MAX_COUNTED = 100_000;
+
+/** The longest retention, in days. */
+const MAX_DAYS = 3650;
 
 const RETENTIONS = [
   {
@@ -30,11 +46,26 @@ const RETENTIONS = [
 /** An empty field means that nothing is deleted by age. */
 const daysOf = (value: string | number) => (value === '' ? null : Number(value));
 
+/** Why a number of days is refused; null if it is not. */
+function faultOf(days: number | null, min: number): string | null {
+  if (days === null || (Number.isInteger(days) && days >= min && days <= MAX_DAYS)) return null;
+  return `Enter a whole number of days from ${min} to ${formatNumber(MAX_DAYS)}, or leave it empty.`;
+}
+
+/** The retentions that the changes shorten: what is older goes. */
+function shortened(tenant: Tenant, { settings = {} }: UpdateTenantInput) {
+  return RETENTIONS.filter(({ name }) => {
+    const days = settings[name];
+    return typeof days === 'number' && days < (tenant.settings[name] ?? Number.POSITIVE_INFINITY);
+  });
+}
+
 const NO_CHANGES: UpdateTenantInput = {};
 
 /** Saves the fields that the user changed. The others show what is stored, also after another person changed it. */
 export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
   const [changes, setChanges] = useState(NO_CHANGES);
+  const [isAsking, setAsking] = useState(false);
   const { displayName, settings } = { ...tenant, ...changes, settings: { ...tenant.settings, ...changes.settings } };
   const set = (changed: TenantSettingsInput) =>
     setChanges((before) => ({ ...before, settings: { ...before.settings, ...changed } }));
@@ -48,17 +79,26 @@ export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
       }),
     done: () => 'The settings were saved.',
   });
-  const save = () =>
+  const isFaulty = RETENTIONS.some(({ name, min }) => faultOf(settings[name], min) !== null);
+  const shorter = shortened(tenant, changes);
+  const save = () => {
+    setAsking(false);
     mutate(changes, {
       // The tenant has been read again by now. What the user has typed meanwhile stays.
       onSuccess: (_, sent) => setChanges((before) => (before === sent ? NO_CHANGES : before)),
     });
+  };
+  const ask = () => {
+    if (isFaulty) return;
+    if (shorter.length === 0) save();
+    else setAsking(true);
+  };
   return (
     <form
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        save();
+        ask();
       }}
     >
       <TextInput
@@ -85,18 +125,70 @@ export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
           label={label}
           description={description}
           size="xs"
-          min={min}
-          max={3650}
           hideControls
+          allowDecimal={false}
+          // A value outside the range stays as it was typed, with the reason why it is refused.
+          clampBehavior="none"
+          error={faultOf(settings[name], min)}
           value={settings[name] ?? ''}
           onChange={(value) => set({ [name]: daysOf(value) })}
         />
       ))}
       <div>
-        <ActionButton scope="tenants:write" place={{ tenantId: tenant.id }} loading={isPending} onClick={save}>
+        <ActionButton
+          scope="tenants:write"
+          place={{ tenantId: tenant.id }}
+          loading={isPending}
+          disabledReason={isFaulty ? 'A field has a value that is refused.' : null}
+          onClick={ask}
+        >
           Save
         </ActionButton>
       </div>
+      {isAsking && (
+        <ConfirmDialog
+          title="Keep less?"
+          consequence={<Removed tenant={tenant} changes={changes} />}
+          confirm="Save and remove it"
+          isPending={isPending}
+          onConfirm={save}
+          close={() => setAsking(false)}
+        />
+      )}
     </form>
+  );
+}
+
+/** What goes when the changes are saved. Traces are counted. */
+function Removed({ tenant, changes }: { tenant: Tenant; changes: UpdateTenantInput }): ReactNode {
+  const days = shortened(tenant, changes).some(({ name }) => name === 'spanRetentionDays')
+    ? (changes.settings?.spanRetentionDays ?? null)
+    : null;
+  const { data, error } = useQuery({
+    queryKey: ['traces-to-remove', tenant.id, days],
+    queryFn: async ({ signal }) => {
+      const query = { span_retention_days: days };
+      return (await getTenantUsage({ path: { tenant_id: tenant.id }, query, signal, throwOnError: true })).data;
+    },
+    enabled: days !== null,
+  });
+  const count = data?.tracesToRemove ?? null;
+  return (
+    <div className="stack">
+      <ul>
+        {shortened(tenant, changes).map(({ name, label }) => (
+          <li key={name}>
+            {label}: {tenant.settings[name] ?? 'forever'} → {changes.settings?.[name]}
+          </li>
+        ))}
+      </ul>
+      {days !== null && (
+        <p role="status">
+          {count === null && (error === null ? 'Counting the traces that go.' : problemOf(error).message)}
+          {count !== null && `${plural(count, 'trace')}${count >= MAX_COUNTED ? ' or more' : ''} will be removed.`}
+        </p>
+      )}
+      <p>What is older is removed soon after, and cannot be brought back.</p>
+    </div>
   );
 }

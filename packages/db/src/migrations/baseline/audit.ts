@@ -18,6 +18,7 @@ export async function createAuditTables(db: Schema): Promise<void> {
     .addColumn('outcome', 'text', required)
     .addColumn('reason', 'text')
     .addColumn('changed_fields', 'text', required)
+    .addColumn('changes', 'text', required)
     .addColumn('count', 'integer', required)
     .addColumn('request_id', 'text', required)
     // Shows until the event is sealed that this service wrote it. The key is outside of the database.

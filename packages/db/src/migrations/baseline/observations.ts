@@ -95,6 +95,8 @@ async function createRecommendations(db: Schema): Promise<void> {
     .addColumn('change', 'text', required)
     .addColumn('applied_by', 'text')
     .addColumn('applied_at', 'text')
+    .addColumn('apply_id', 'text')
+    .addColumn('apply_order', 'integer')
     .$call(addTimes)
     .addColumn('dismissal', 'text')
     .addColumn('former', 'text')
@@ -117,6 +119,8 @@ async function createRecommendations(db: Schema): Promise<void> {
   await index('recommendations_open_by_subject', ['tenant_id', 'provider_id', 'subject'], {
     where: `status = 'open'`,
   });
+  // Finds everything that one undo takes back.
+  await index('recommendations_by_apply', ['apply_id'], { where: 'apply_id is not null' });
   await index('recommendations_to_apply', ['tenant_id', 'provider_id', 'is_applicable', 'created_at', 'id'], {
     where: `status = 'open'`,
   });
