@@ -160,7 +160,7 @@ export const listTraces = operation({
   tag,
   summary: 'List traces',
   description:
-    'Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.',
+    'Lists traces by the start of their first span, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow. A trace of which an earlier span arrives while you read page after page may come twice.',
   query: {
     ...tenancyQueryFields,
     service_name: z.string().max(256).nullish().describe('Only traces whose first span came from this service.'),
@@ -170,6 +170,10 @@ export const listTraces = operation({
     agent: traceNameFilter('Only traces that name this agent.'),
     min_duration_ms: z.int().min(0).nullish().describe('Only traces with at least this duration, in milliseconds.'),
     errors_only: z.boolean().nullish().describe('If true: only traces that have a span with the status `error`.'),
+    started_after: TimestampInputSchema.nullish().describe(
+      'Only traces whose first span started at this time or later.',
+    ),
+    started_before: TimestampInputSchema.nullish().describe('Only traces whose first span started before this time.'),
     created_after: TimestampInputSchema.nullish().describe(
       'Only traces whose first span was received after this time.',
     ),

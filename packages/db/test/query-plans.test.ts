@@ -332,15 +332,17 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of traces',
     async (db) => {
-      await listTraces(db, [ACME], { serviceName: 'shop' }, PAGE);
+      await listTraces(db, [ACME], { serviceName: 'shop', createdAfter: NOW.toISOString() }, PAGE);
+      await listTraces(db, [ACME], { startedAfter: NOW.toISOString() }, PAGE);
       await listTraces(db, EVERYWHERE, {}, PAGE);
       await listTraces(db, [ACME_EU], {}, PAGE);
     },
     [
-      'traces_by_tenant (tenant_id=? AND created_at<?)',
-      'traces_by_tenant (tenant_id=? AND created_at<?)',
-      'traces_by_time (created_at<?)',
-      'traces_by_place (tenant_id=? AND sub_tenant_id=? AND created_at<?)',
+      'traces_by_tenant (tenant_id=? AND start_time<?)',
+      'traces_by_tenant (tenant_id=? AND start_time<?)',
+      'traces_by_tenant (tenant_id=? AND start_time>? AND start_time<?)',
+      'traces_by_time (start_time<?)',
+      'traces_by_place (tenant_id=? AND sub_tenant_id=? AND start_time<?)',
     ],
   ],
   [
