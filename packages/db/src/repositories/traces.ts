@@ -1,11 +1,11 @@
-import type { Trace } from '@quartermaster/contracts/traces.ts';
+import type { Trace, TraceFailure } from '@quartermaster/contracts/traces.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { BY_TRACE_START, inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
 import type { TenantScope } from '../tenancy.ts';
-import { decodeNames, durationOf, encodeNames, type TraceRow } from './trace-rows.ts';
+import { decodeFailures, decodeNames, durationOf, encodeNames, failurePattern, type TraceRow } from './trace-rows.ts';
 
 export type TraceFilter = {
   /** The service of the first span. */
@@ -16,6 +16,9 @@ export type TraceFilter = {
   agent?: string | null | undefined;
   minDurationMs?: number | null | undefined;
   errorsOnly?: boolean | null | undefined;
+  /** Only traces in which a call of this kind, with this name, failed. */
+  failedKind?: TraceFailure['kind'] | null | undefined;
+  failedName?: string | null | undefined;
   /** At this time or later. */
   startedAfter?: string | null | undefined;
   startedBefore?: string | null | undefined;
@@ -60,6 +63,7 @@ const LISTED = [
   'models',
   'tools',
   'agents',
+  'failures',
   'created_at',
   'updated_at',
 ] as const;
@@ -85,7 +89,8 @@ function justBefore(time: string | null | undefined): string | null {
 }
 
 function conditionsOf(db: Database, filter: TraceFilter): Expression<SqlBool>[] {
-  const { serviceName, minDurationMs, errorsOnly, createdAfter, createdBefore } = filter;
+  const { serviceName, minDurationMs, errorsOnly, failedKind = null, failedName = null } = filter;
+  const { createdAfter, createdBefore } = filter;
   const conditions: Expression<SqlBool>[] = [];
   if (serviceName != null) conditions.push(sql`service_name = ${serviceName}`);
   if (minDurationMs != null) conditions.push(sql`duration_ms >= ${minDurationMs}`);
@@ -94,16 +99,18 @@ function conditionsOf(db: Database, filter: TraceFilter): Expression<SqlBool>[] 
   if (createdBefore != null) conditions.push(sql`created_at < ${createdBefore}`);
   const named = { services: filter.service, models: filter.model, tools: filter.tool, agents: filter.agent };
   for (const [column, name] of Object.entries(named)) {
-    if (name != null) conditions.push(hasLine(db, column, name));
+    if (name != null) conditions.push(contains(db, column, encodeNames([name])));
+  }
+  if (failedKind !== null || failedName !== null) {
+    conditions.push(contains(db, 'failures', failurePattern(failedKind, failedName)));
   }
   return conditions;
 }
 
-function hasLine(db: Database, column: string, name: string): Expression<SqlBool> {
-  const line = encodeNames([name]);
+function contains(db: Database, column: string, text: string): Expression<SqlBool> {
   return isPostgres(db)
-    ? sql<SqlBool>`strpos(${sql.ref(column)}, ${line}) > 0`
-    : sql<SqlBool>`instr(${sql.ref(column)}, ${line}) > 0`;
+    ? sql<SqlBool>`strpos(${sql.ref(column)}, ${text}) > 0`
+    : sql<SqlBool>`instr(${sql.ref(column)}, ${text}) > 0`;
 }
 
 function toTrace(row: Pick<TraceRow, (typeof LISTED)[number]>): Trace {
@@ -121,6 +128,7 @@ function toTrace(row: Pick<TraceRow, (typeof LISTED)[number]>): Trace {
     models: decodeNames(row.models),
     tools: decodeNames(row.tools),
     agents: decodeNames(row.agents),
+    failures: decodeFailures(row.failures),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

@@ -44,6 +44,8 @@ export type TelemetryTables = {
       models: Generated<string>;
       tools: Generated<string>;
       agents: Generated<string>;
+      /** What its failed calls called, one per line: see trace-rows.ts. */
+      failures: Generated<string>;
       /** The index of its first block, if that is small. The format is that of `spans` and `calls` in `trace_blocks`. */
       first_spans: Generated<Buffer | null>;
       first_calls: Generated<Buffer | null>;

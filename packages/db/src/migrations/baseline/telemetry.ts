@@ -38,6 +38,7 @@ async function createTraces(db: Schema): Promise<void> {
     .addColumn('models', 'text', withDefault(''))
     .addColumn('tools', 'text', withDefault(''))
     .addColumn('agents', 'text', withDefault(''))
+    .addColumn('failures', 'text', withDefault(''))
     // Most traces have one block. Its index is stored here, which saves a row in `trace_blocks`.
     .addColumn('first_spans', blob)
     .addColumn('first_calls', blob)
