@@ -13,6 +13,12 @@ checkCoverageAfterAll(() => server);
 
 const HOUR_MS = 3600 * 1000;
 
+/** The start of the hour some hours after now. */
+function hourAfter(hours: number): string {
+  const time = Math.floor(server.services.now().getTime() / HOUR_MS) * HOUR_MS;
+  return new Date(time + hours * HOUR_MS).toISOString();
+}
+
 /** A span of an hour ago. */
 function recent(span: SpanInput, service: string): SpanInput {
   const start = BigInt(server.services.now().getTime() - HOUR_MS) * 1_000_000n;
@@ -139,8 +145,7 @@ describe('list_agents', () => {
     }
     expect(await names('sort=tokens&declared=true')).toEqual(['billing', 'planned']);
     // Usage outside of the time range does not count.
-    const from = new Date(server.services.now().getTime() + 2 * HOUR_MS).toISOString();
-    const to = new Date(server.services.now().getTime() + 3 * HOUR_MS).toISOString();
+    const [from, to] = [hourAfter(2), hourAfter(3)];
     expect(await names(`sort=tokens&from=${from}&to=${to}`)).toEqual(orders.name);
   });
 
@@ -164,10 +169,14 @@ describe('list_agents', () => {
 
   test('counts only usage in the time range', async () => {
     const { as } = await newTenant();
-    const from = new Date(server.services.now().getTime() - 48 * HOUR_MS).toISOString();
-    const to = new Date(server.services.now().getTime() - 24 * HOUR_MS).toISOString();
-    const { items } = await server.ok('GET', `/v1/agents?from=${from}&to=${to}&text=billing`, { as });
+    const [from, to] = [hourAfter(-48), hourAfter(-24)];
+    const { items, ...range } = await server.ok('GET', `/v1/agents?from=${from}&to=${to}&text=billing`, { as });
     expect(items).toMatchObject([{ usage: { calls: 0 }, lastSeenAt: expect.any(String) }]);
+    expect(range).toEqual({ from, to, nextCursor: null });
+    const detail = await server.ok('GET', `/v1/agents/${items[0].id}?from=${from}&to=${to}`, { as });
+    expect(detail).toMatchObject({ from, to, usage: { calls: 0 } });
+    const half = await server.call('GET', `/v1/agents?from=${from.replace(':00:', ':30:')}&to=${to}`, { as });
+    expectInvalid(half, { loc: ['query', 'from'], type: 'value_error' });
     const wrong = await server.call('GET', `/v1/agents?from=${to}&to=${from}`, { as });
     expectInvalid(wrong, { loc: ['query', 'from'], type: 'value_error' });
   });

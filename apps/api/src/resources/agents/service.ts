@@ -19,7 +19,7 @@ import type { CallerContext } from '../../auth/context.ts';
 import { notFound, valueError } from '../../platform/errors.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
-import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
+import { rangesOf, type TimeRange, timeRange } from '../../telemetry/usage/time-range.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey } from './known-agents.ts';
 
@@ -46,9 +46,10 @@ export async function listAgents(
   scope: TenantScope,
   { declared, text, sort, ...times }: AgentQuery,
   { limit, after }: PageRequest,
-): Promise<Page<Agent>> {
+): Promise<Page<Agent> & { range: TimeRange }> {
   const { db, now } = ctx.services;
-  const ranges = rangesOf('all', timeRange('all', times, now()));
+  const range = timeRange('all', times, now());
+  const ranges = rangesOf('all', range);
   const known = await findKnownAgents(db, scope, readOptions(ctx, null));
   const part = text == null ? null : caseFolded(text);
   const matching = known.filter(
@@ -68,6 +69,7 @@ export async function listAgents(
   const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);
   return {
+    range,
     items: shown
       .filter((agent) => isKnown(agent, activities.get(agent)))
       .map((agent) => toAgent(agent, observations, activities.get(agent))),
@@ -116,6 +118,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
   return {
     ...toAgent(agent, await observationsOf(ctx, [agent]), activities.get(agent)),
+    ...range,
     uses: uses.slice(0, MAX_AGENT_USES),
     omittedUses: Math.max(0, uses.length - MAX_AGENT_USES),
     declares: (manifest?.spec.declares ?? []).map(({ provider, kind, name }) => ({ provider, kind, name })),
