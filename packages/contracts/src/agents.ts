@@ -56,10 +56,10 @@ const agentFields = {
     .max(MAX_AGENT_ACCOUNTS)
     .describe('The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.'),
   firstSeenAt: TimestampSchema.nullable().describe(
-    'When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
+    'When its first call began, or when it was first observed. Null if it is only declared.',
   ),
   lastSeenAt: TimestampSchema.nullable().describe(
-    'When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
+    'When its last call began, or when it was last observed. Null if it is only declared.',
   ),
   usage: AgentUsageSchema,
 };

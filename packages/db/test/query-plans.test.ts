@@ -1,7 +1,7 @@
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
-import { findActiveHours, findSeriesOfAgents } from '../src/repositories/agents.ts';
+import { findActiveTimes, findSeriesOfAgents } from '../src/repositories/agents.ts';
 import { listNewestHeads } from '../src/repositories/audit-chain.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { findConsoleSessionByToken, listConsoleSessions } from '../src/repositories/console-sessions.ts';
@@ -487,7 +487,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     async (db) => {
       await selectObservations(db, [ACME], { agent: 'billing', providerId: 'prov_1' }, PAGE);
       await findSeriesOfAgents(db, { tenantId: 'acme' }, [{ subTenantId: null, agent: 'billing' }]);
-      await findActiveHours(db, { tenantId: 'acme' }, ['use_1']);
+      await findActiveTimes(db, { tenantId: 'acme' }, ['use_1']);
     },
     [
       'runtime_observations_by_tenant (tenant_id=? AND (created_at,id)<(?,?))',

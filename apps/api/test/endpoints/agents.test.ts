@@ -79,19 +79,24 @@ describe('list_agents', () => {
     ]);
   });
 
-  test('regression: an agent is first seen when its first call began, not when late spans about it were received', async () => {
+  test('regression: an agent is first and last seen when a call of it began, to the millisecond, and not when late spans were received', async () => {
     const { as } = await newTenant();
     const day = new Date(server.services.now().getTime() - 30 * 24 * HOUR_MS).toISOString().slice(0, 10);
     const exact = `${day}T10:20:00.000Z`;
     const start = BigInt(Date.parse(exact)) * 1_000_000n;
-    const at = (span: SpanInput) => ({ ...span, service: 'late', start, end: start + 1_000_000n });
-    await sendSpans(server, as, [at(chat('gpt-5', { 'gen_ai.provider.name': 'openai' }))]);
+    const at = (span: SpanInput, minutes = 0) => {
+      const begun = start + BigInt(minutes) * 60_000_000_000n;
+      return { ...span, service: 'late', start: begun, end: begun + 1_000_000n };
+    };
+    const call = chat('gpt-5', { 'gen_ai.provider.name': 'openai' });
+    await sendSpans(server, as, [at(call, 17), at(call)]);
+    await sendSpans(server, as, [at(call, 5), at(call, 25)]);
     const late = async () => (await server.ok('GET', '/v1/agents?text=late', { as })).items;
-    const hour = `${day}T10:00:00.000Z`;
-    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: hour, lastSeenAt: hour }]);
+    const last = `${day}T10:45:00.000Z`;
+    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: last }]);
     const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'late' };
     await sendSpans(server, as, [at({ name: 'invoke_agent late', kind: 1, attributes })]);
-    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: exact }]);
+    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: last }]);
   });
 
   test('regression: an agent cannot hide by calling itself other, the name of the sum of all agents beyond the limit', async () => {

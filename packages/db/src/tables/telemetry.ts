@@ -102,6 +102,9 @@ export type TelemetryTables = {
     output_tokens: number;
     /** Microseconds, since whole numbers add up exactly. */
     duration_us: number;
+    /** The times of its first and last call, in milliseconds since 1970. */
+    first_at: number;
+    last_at: number;
   };
   /** Calls that more than one signal may report. */
   telemetry_calls: Place & {

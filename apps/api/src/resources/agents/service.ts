@@ -87,7 +87,7 @@ function sortable(agents: KnownAgent[]): KnownAgent[] {
 
 /** A text that is greater for an agent that comes earlier in the list. */
 function rankOf(agent: KnownAgent, activity: AgentActivity | undefined, sort: SortedByUsage): string {
-  if (sort === 'last_seen_at') return latest([agent.lastObservedAt, activity?.lastHour ?? null]) ?? '';
+  if (sort === 'last_seen_at') return latest([agent.lastObservedAt, activity?.lastCallAt ?? null]) ?? '';
   const { calls, errors, inputTokens, outputTokens } = activity?.sums ?? noSums();
   const value = { calls, errors, tokens: inputTokens + outputTokens }[sort];
   return String(value).padStart(17, '0');
@@ -185,7 +185,7 @@ async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[])
 
 /** Whether anything is left of an agent. If later spans move its calls to another agent, only series without sums remain for a while. */
 function isKnown({ declared, observationIds }: KnownAgent, activity: AgentActivity | undefined): boolean {
-  return declared || observationIds.length > 0 || activity?.lastHour != null;
+  return declared || observationIds.length > 0 || activity?.lastCallAt != null;
 }
 
 function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActivity | undefined): Agent {
@@ -196,11 +196,8 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
     ...observations.flatMap(({ evidence }) => evidence.accounts),
   ];
   const times = [...agent.accounts, ...observations].map(({ firstSeenAt }) => firstSeenAt);
-  const firstHour = activity?.firstHour ?? null;
-  // Accounts have the time of receipt, which can be long after the calls. An observation is more exact than the hour it is in.
-  const isExact =
-    firstHour !== null && observations.some((one) => one.firstSeenAt.slice(0, 13) === firstHour.slice(0, 13));
-  if (firstHour !== null && !isExact) times.push(firstHour);
+  // Accounts have the time of receipt, which can be long after the calls. It stays when the usage is removed.
+  if (activity?.firstCallAt != null) times.push(activity.firstCallAt);
   const seen = observations.map(({ lastSeenAt }) => lastSeenAt);
   return {
     id: agentIdOf(agent),
@@ -214,7 +211,7 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
       .map(({ id, providerId, unknown, status, risk }) => ({ id, providerId, unknown, status, risk })),
     accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
     firstSeenAt: times.toSorted()[0] ?? null,
-    lastSeenAt: latest([...seen, activity?.lastHour ?? null]),
+    lastSeenAt: latest([...seen, activity?.lastCallAt ?? null]),
     usage: activity?.sums ?? noSums(),
   };
 }
