@@ -46,7 +46,7 @@ const ON_POSTGRES = filesOf([
   'endpoints/tenant-usage',
   '{key-lineage,session-grants}',
   // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
-  'telemetry/traces/{account-share,conflicting,joint-stores,reading,retention,senders,waterfall}',
+  'telemetry/traces/{account-share,conflicting,failed-calls,joint-stores,reading,retention,senders,waterfall}',
   'telemetry/{ingest-logs,unread}',
   // Calls that are corrected, and sums of them.
   'telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}',

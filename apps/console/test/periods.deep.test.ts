@@ -29,15 +29,15 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 test.each([
-  ['/traces?hours=24', '/v1/traces'],
-  ['/audit?period=24', '/v1/audit-events'],
-])('the list of %s goes on after its first page, although minutes have passed', async (path, list) => {
+  ['/traces?hours=24', '/v1/traces', 'started_after'],
+  ['/audit?hours=24', '/v1/audit-events', 'created_after'],
+])('the list of %s goes on after its first page, although minutes have passed', async (path, list, after) => {
   const { page, settled, done } = await world.open('/profile', { ownWindow: true });
   await page.clock.install();
   const starts: (string | null)[] = [];
   page.on('request', (request) => {
     const { pathname, searchParams } = new URL(request.url());
-    if (pathname === list) starts.push(searchParams.get('created_after'));
+    if (pathname === list) starts.push(searchParams.get(after));
   });
   await page.goto(`${world.server.url}/console${path}&tenant=${tenantId}`);
   await page.getByText('100 loaded, more below').waitFor();

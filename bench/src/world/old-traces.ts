@@ -71,5 +71,6 @@ function additionOf(traceId: string) {
     models: [],
     tools: [],
     agents: [],
+    failures: [],
   };
 }

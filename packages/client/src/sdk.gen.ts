@@ -1144,7 +1144,7 @@ export const getTenantUsage = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List traces
  *
- * Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.
+ * Lists traces by the start of their first span, newest first. Each has its root span, services, times and counts, the models, tools and agents that its spans name, and which calls failed. Filters read a limited number of traces for each page, so a page may be short or empty although more follow. A trace of which an earlier span arrives while you read page after page may come twice.
  */
 export const listTraces = <ThrowOnError extends boolean = false>(options?: Options<ListTracesData, ThrowOnError>): RequestResult<ListTracesResponses, ListTracesErrors, ThrowOnError> => (options?.client ?? client).get<ListTracesResponses, ListTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

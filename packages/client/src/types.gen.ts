@@ -1063,6 +1063,11 @@ export type UpdateMembershipInput = {
 };
 
 /**
+ * What a failed call called.
+ */
+export type FailedKind = 'model' | 'tool' | 'agent';
+
+/**
  * The length of time that is added up. `all`: the whole time range.
  */
 export type UsageInterval = 'hour' | 'day' | 'all';
@@ -1073,7 +1078,7 @@ export type UsageInterval = 'hour' | 'day' | 'all';
 export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
 
 /**
- * One page of a list.
+ * One page of agents, and the time range of their usage.
  */
 export type AgentPage = {
     items: Array<Agent>;
@@ -1081,6 +1086,14 @@ export type AgentPage = {
      * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
+    /**
+     * The start of the time range that was added up.
+     */
+    from: Timestamp;
+    /**
+     * The end of the time range. Calls at this time are not included.
+     */
+    to: Timestamp;
 };
 
 /**
@@ -1120,11 +1133,11 @@ export type Agent = {
      */
     accounts: Array<string>;
     /**
-     * When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
+     * When its first call began, or when it was first observed. Null if it is only declared.
      */
     firstSeenAt: Timestamp | null;
     /**
-     * When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
+     * When its last call began, or when it was last observed. Null if it is only declared.
      */
     lastSeenAt: Timestamp | null;
     usage: AgentUsage;
@@ -1287,14 +1300,22 @@ export type AgentDetail = {
      */
     accounts: Array<string>;
     /**
-     * When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
+     * When its first call began, or when it was first observed. Null if it is only declared.
      */
     firstSeenAt: Timestamp | null;
     /**
-     * When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
+     * When its last call began, or when it was last observed. Null if it is only declared.
      */
     lastSeenAt: Timestamp | null;
     usage: AgentUsage;
+    /**
+     * The start of the time range that was added up.
+     */
+    from: Timestamp;
+    /**
+     * The end of the time range. Calls at this time are not included.
+     */
+    to: Timestamp;
     /**
      * The items that it used in the time range, those with the most calls first.
      */
@@ -2034,7 +2055,7 @@ export type SessionGrant = {
  */
 export type Graph = {
     /**
-     * The start of the time range, a full hour.
+     * The start of the time range that was added up.
      */
     from: Timestamp;
     /**
@@ -3837,6 +3858,10 @@ export type Trace = {
      */
     agents: Array<string>;
     /**
+     * What its failed calls called: the first 20 combinations of kind, name and error class.
+     */
+    failures: Array<TraceFailure>;
+    /**
      * When its first span was received.
      */
     createdAt: Timestamp;
@@ -3850,6 +3875,21 @@ export type Trace = {
  * An RFC 3339 time in UTC with nanoseconds.
  */
 export type NanoTimestamp = string;
+
+/**
+ * A model, tool or agent of which a call failed.
+ */
+export type TraceFailure = {
+    kind: FailedKind;
+    /**
+     * The name as the span reports it, cut at 200 characters.
+     */
+    name: string;
+    /**
+     * The class of the error: `error.type` of the span, or the type of its exception. Null if neither is a name.
+     */
+    errorType: string | null;
+};
 
 /**
  * An OTLP ExportTraceServiceResponse.
@@ -4039,6 +4079,10 @@ export type SpanOutline = {
      * Whether its status is `error`.
      */
     error: boolean;
+    /**
+     * The class of the error: `error.type` of the span, or the type of its exception. Null if neither is a name.
+     */
+    errorType: string | null;
     serviceName: string | null;
     genAi: SpanOutlineGenAi | null;
     /**
@@ -4081,7 +4125,7 @@ export type SpanUse = {
 };
 
 /**
- * One page of a list.
+ * One page of usage, and the time range that was added up.
  */
 export type UsagePage = {
     items: Array<Usage>;
@@ -4089,6 +4133,14 @@ export type UsagePage = {
      * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
+    /**
+     * The start of the time range that was added up.
+     */
+    from: Timestamp;
+    /**
+     * The end of the time range. Calls at this time are not included.
+     */
+    to: Timestamp;
 };
 
 /**
@@ -4171,12 +4223,12 @@ export type TenantFilter = string | null;
 export type SubTenantFilter = string | null;
 
 /**
- * Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.
+ * Only calls from this time on count for the usage: a full hour in UTC. 422 for another time. If it is left out: 30 days before `to`.
  */
 export type AgentUsageFrom = string | null;
 
 /**
- * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
+ * Only calls before this time count for the usage: a full hour in UTC. If it is left out: the next full hour.
  */
 export type AgentUsageTo = string | null;
 
@@ -4396,11 +4448,11 @@ export type ListAgentsData = {
          */
         text?: string | null;
         /**
-         * Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.
+         * Only calls from this time on count for the usage: a full hour in UTC. 422 for another time. If it is left out: 30 days before `to`.
          */
         from?: string | null;
         /**
-         * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
+         * Only calls before this time count for the usage: a full hour in UTC. If it is left out: the next full hour.
          */
         to?: string | null;
         /**
@@ -4454,7 +4506,7 @@ export type ListAgentsError = ListAgentsErrors[keyof ListAgentsErrors];
 
 export type ListAgentsResponses = {
     /**
-     * One page of a list.
+     * One page of agents, and the time range of their usage.
      */
     200: AgentPage;
 };
@@ -4471,11 +4523,11 @@ export type GetAgentData = {
     };
     query?: {
         /**
-         * Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.
+         * Only calls from this time on count for the usage: a full hour in UTC. 422 for another time. If it is left out: 30 days before `to`.
          */
         from?: string | null;
         /**
-         * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
+         * Only calls before this time count for the usage: a full hour in UTC. If it is left out: the next full hour.
          */
         to?: string | null;
     };
@@ -5688,11 +5740,11 @@ export type GetGraphData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only calls from this time on. It is rounded down to the hour. If it is left out: 30 days before `to`.
+         * Only calls from this time on: a full hour in UTC. 422 for another time. If it is left out: 30 days before `to`.
          */
         from?: string | null;
         /**
-         * Only calls before this time. It is rounded up to the hour. If it is left out: now.
+         * Only calls before this time: a full hour in UTC. If it is left out: the next full hour.
          */
         to?: string | null;
         /**
@@ -11134,6 +11186,22 @@ export type ListTracesData = {
          */
         errors_only?: boolean | null;
         /**
+         * Only traces in which a call of this kind failed.
+         */
+        failed_kind?: FailedKind | null;
+        /**
+         * Only traces in which a call of the model, tool or agent with this name failed; with `failed_kind`: of this kind. The name must match exactly, including case.
+         */
+        failed_name?: string | null;
+        /**
+         * Only traces whose first span started at this time or later.
+         */
+        started_after?: string | null;
+        /**
+         * Only traces whose first span started before this time.
+         */
+        started_before?: string | null;
+        /**
          * Only traces whose first span was received after this time.
          */
         created_after?: string | null;
@@ -11424,11 +11492,11 @@ export type ListUsageData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only calls from this time on. It is rounded down to the hour, or to the day for the interval `day`. If it is left out: 1 day before `to` for the interval `hour`, otherwise 30 days before `to`.
+         * Only calls from this time on: a full hour in UTC, or midnight in UTC for the interval `day`, because these are the sums that are stored. 422 for another time. If it is left out: 1 day before `to` for the interval `hour`, otherwise 30 days before `to`.
          */
         from?: string | null;
         /**
-         * Only calls before this time. It is rounded up like `from` is rounded down. If it is left out: now. At most 31 days after `from` for the interval `hour`, otherwise 3,660 days.
+         * Only calls before this time, which is a full hour or midnight like `from`. If it is left out: the next of them. At most 31 days after `from` for the interval `hour`, otherwise 3,660 days.
          */
         to?: string | null;
         /**
@@ -11510,7 +11578,7 @@ export type ListUsageError = ListUsageErrors[keyof ListUsageErrors];
 
 export type ListUsageResponses = {
     /**
-     * One page of a list.
+     * One page of usage, and the time range that was added up.
      */
     200: UsagePage;
 };

@@ -3,8 +3,9 @@ import { TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryField
 import { UseStateSchema } from './graph.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
-import { page, pageFields } from './pages.ts';
+import { pageFields, pageShape } from './pages.ts';
 import { ObservationRiskSchema, ObservationStatusSchema } from './runtime-observations.ts';
+import { rangeFields } from './usage.ts';
 
 /** The maximum number of accounts and of used items in the record of an agent. */
 export const MAX_AGENT_ACCOUNTS = 20;
@@ -55,10 +56,10 @@ const agentFields = {
     .max(MAX_AGENT_ACCOUNTS)
     .describe('The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.'),
   firstSeenAt: TimestampSchema.nullable().describe(
-    'When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
+    'When its first call began, or when it was first observed. Null if it is only declared.',
   ),
   lastSeenAt: TimestampSchema.nullable().describe(
-    'When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
+    'When its last call began, or when it was last observed. Null if it is only declared.',
   ),
   usage: AgentUsageSchema,
 };
@@ -95,6 +96,7 @@ const AgentDeclarationSchema = z
 export const AgentDetailSchema = z
   .strictObject({
     ...agentFields,
+    ...rangeFields,
     uses: z
       .array(AgentUseSchema)
       .max(MAX_AGENT_USES)
@@ -110,12 +112,12 @@ export type AgentDetail = z.infer<typeof AgentDetailSchema>;
 const timeRange = {
   from: TimestampInputSchema.nullish().meta({
     description:
-      'Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.',
+      'Only calls from this time on count for the usage: a full hour in UTC. 422 for another time. If it is left out: 30 days before `to`.',
     param: { id: 'AgentUsageFrom' },
   }),
   to: TimestampInputSchema.nullish().meta({
     description:
-      'Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.',
+      'Only calls before this time count for the usage: a full hour in UTC. If it is left out: the next full hour.',
     param: { id: 'AgentUsageTo' },
   }),
 };
@@ -149,7 +151,9 @@ export const listAgents = operation({
       ),
     ...pageFields,
   },
-  output: page('AgentPage', AgentSchema),
+  output: z
+    .strictObject({ ...pageShape(AgentSchema), ...rangeFields })
+    .meta({ id: 'AgentPage', description: 'One page of agents, and the time range of their usage.' }),
 });
 
 export const getAgent = operation({

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { TenantIdSchema, TimestampInputSchema, TimestampSchema, tenancyQueryFields } from './fields.ts';
+import { TenantIdSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { ProviderKindSchema, ProviderStatusSchema } from './providers.ts';
+import { rangeFields } from './usage.ts';
 
 export const UseStateSchema = z.enum(['declared', 'unknown', 'blocked']).meta({
   id: 'UseState',
@@ -71,8 +72,7 @@ const GraphEdgeSchema = z
 
 export const GraphSchema = z
   .strictObject({
-    from: TimestampSchema.describe('The start of the time range, a full hour.'),
-    to: TimestampSchema.describe('The end of the time range. Calls at this time are not included.'),
+    ...rangeFields,
     agents: z.array(GraphAgentSchema),
     providers: z.array(GraphProviderSchema),
     items: z.array(GraphItemSchema),
@@ -95,10 +95,10 @@ export const getGraph = operation({
   query: {
     ...tenancyQueryFields,
     from: TimestampInputSchema.nullish().describe(
-      'Only calls from this time on. It is rounded down to the hour. If it is left out: 30 days before `to`.',
+      'Only calls from this time on: a full hour in UTC. 422 for another time. If it is left out: 30 days before `to`.',
     ),
     to: TimestampInputSchema.nullish().describe(
-      'Only calls before this time. It is rounded up to the hour. If it is left out: now.',
+      'Only calls before this time: a full hour in UTC. If it is left out: the next full hour.',
     ),
     agent: z.string().max(256).nullish().describe('Only edges from this agent or service.'),
     provider_id: z.string().max(128).nullish().describe('Only edges to items of this provider.'),

@@ -2,17 +2,20 @@ import { z } from 'zod';
 
 /** One page of a list, newest first. */
 export function page<Item extends z.ZodType>(id: string, item: Item) {
-  return z
-    .strictObject({
-      items: z.array(item),
-      nextCursor: z
-        .string()
-        .nullable()
-        .describe(
-          'Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.',
-        ),
-    })
-    .meta({ id, description: 'One page of a list.' });
+  return z.strictObject(pageShape(item)).meta({ id, description: 'One page of a list.' });
+}
+
+/** The fields of a page, for pages that have further ones. */
+export function pageShape<Item extends z.ZodType>(item: Item) {
+  return {
+    items: z.array(item),
+    nextCursor: z
+      .string()
+      .nullable()
+      .describe(
+        'Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.',
+      ),
+  };
 }
 
 export const limitField = z

@@ -83,6 +83,26 @@ export const SpanSchema = z
   });
 export type Span = z.infer<typeof SpanSchema>;
 
+const FailedKindSchema = z.enum(['model', 'tool', 'agent']).meta({
+  id: 'FailedKind',
+  description: 'What a failed call called.',
+});
+
+const TraceFailureSchema = z
+  .strictObject({
+    kind: FailedKindSchema,
+    name: z.string().max(200).describe('The name as the span reports it, cut at 200 characters.'),
+    errorType: z
+      .string()
+      .max(200)
+      .nullable()
+      .describe(
+        'The class of the error: `error.type` of the span, or the type of its exception. Null if neither is a name.',
+      ),
+  })
+  .meta({ id: 'TraceFailure', description: 'A model, tool or agent of which a call failed.' });
+export type TraceFailure = z.infer<typeof TraceFailureSchema>;
+
 const TraceNamesSchema = z.array(z.string().max(200)).max(20);
 
 export const TraceSchema = z
@@ -105,6 +125,10 @@ export const TraceSchema = z
     models: TraceNamesSchema.describe('The models that its spans name: the first 20.'),
     tools: TraceNamesSchema.describe('The tools that its spans name: the first 20.'),
     agents: TraceNamesSchema.describe('The agents that its spans name: the first 20.'),
+    failures: z
+      .array(TraceFailureSchema)
+      .max(20)
+      .describe('What its failed calls called: the first 20 combinations of kind, name and error class.'),
     createdAt: TimestampSchema.describe('When its first span was received.'),
     updatedAt: TimestampSchema.describe('When its last span was received.'),
   })
@@ -160,7 +184,7 @@ export const listTraces = operation({
   tag,
   summary: 'List traces',
   description:
-    'Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.',
+    'Lists traces by the start of their first span, newest first. Each has its root span, services, times and counts, the models, tools and agents that its spans name, and which calls failed. Filters read a limited number of traces for each page, so a page may be short or empty although more follow. A trace of which an earlier span arrives while you read page after page may come twice.',
   query: {
     ...tenancyQueryFields,
     service_name: z.string().max(256).nullish().describe('Only traces whose first span came from this service.'),
@@ -170,6 +194,14 @@ export const listTraces = operation({
     agent: traceNameFilter('Only traces that name this agent.'),
     min_duration_ms: z.int().min(0).nullish().describe('Only traces with at least this duration, in milliseconds.'),
     errors_only: z.boolean().nullish().describe('If true: only traces that have a span with the status `error`.'),
+    failed_kind: FailedKindSchema.nullish().describe('Only traces in which a call of this kind failed.'),
+    failed_name: traceNameFilter(
+      'Only traces in which a call of the model, tool or agent with this name failed; with `failed_kind`: of this kind.',
+    ),
+    started_after: TimestampInputSchema.nullish().describe(
+      'Only traces whose first span started at this time or later.',
+    ),
+    started_before: TimestampInputSchema.nullish().describe('Only traces whose first span started before this time.'),
     created_after: TimestampInputSchema.nullish().describe(
       'Only traces whose first span was received after this time.',
     ),
@@ -234,6 +266,7 @@ export const SpanOutlineSchema = z
     startTime: NanoTimeSchema,
     durationMs: z.number(),
     error: z.boolean().describe('Whether its status is `error`.'),
+    errorType: TraceFailureSchema.shape.errorType,
     serviceName: z.string().nullable(),
     genAi: SpanOutlineGenAiSchema.nullable(),
     uses: z

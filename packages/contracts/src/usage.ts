@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
-import { cursorField, page } from './pages.ts';
+import { cursorField, pageShape } from './pages.ts';
 
 export const USAGE_DIMENSIONS = ['provider', 'kind', 'name', 'agent', 'account', 'sub_tenant'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
@@ -56,6 +56,12 @@ export const UsageSchema = z
   .meta({ id: 'Usage', description: 'The calls of one combination of place, time and dimensions, added up.' });
 export type Usage = z.infer<typeof UsageSchema>;
 
+/** The time range that was added up. */
+export const rangeFields = {
+  from: TimestampSchema.describe('The start of the time range that was added up.'),
+  to: TimestampSchema.describe('The end of the time range. Calls at this time are not included.'),
+};
+
 export const listUsage = operation({
   method: 'GET',
   path: '/v1/usage',
@@ -68,10 +74,10 @@ export const listUsage = operation({
   query: {
     ...tenancyQueryFields,
     from: TimestampInputSchema.nullish().describe(
-      'Only calls from this time on. It is rounded down to the hour, or to the day for the interval `day`. If it is left out: 1 day before `to` for the interval `hour`, otherwise 30 days before `to`.',
+      'Only calls from this time on: a full hour in UTC, or midnight in UTC for the interval `day`, because these are the sums that are stored. 422 for another time. If it is left out: 1 day before `to` for the interval `hour`, otherwise 30 days before `to`.',
     ),
     to: TimestampInputSchema.nullish().describe(
-      'Only calls before this time. It is rounded up like `from` is rounded down. If it is left out: now. At most 31 days after `from` for the interval `hour`, otherwise 3,660 days.',
+      'Only calls before this time, which is a full hour or midnight like `from`. If it is left out: the next of them. At most 31 days after `from` for the interval `hour`, otherwise 3,660 days.',
     ),
     interval: UsageIntervalSchema.default('all').describe(
       'Whether calls are added up by `hour`, by `day`, or over the whole time range (`all`).',
@@ -101,5 +107,7 @@ export const listUsage = operation({
     limit: z.int().min(1).max(1000).default(100).describe('The maximum number of records on a page: 1 to 1,000.'),
     cursor: cursorField,
   },
-  output: page('UsagePage', UsageSchema),
+  output: z
+    .strictObject({ ...pageShape(UsageSchema), ...rangeFields })
+    .meta({ id: 'UsagePage', description: 'One page of usage, and the time range that was added up.' }),
 });

@@ -29,7 +29,18 @@ type ListedTable =
 type ChildTable = 'gateway_sessions' | 'inventory_items' | 'recommendations';
 
 /** A listed row. Users belong to no tenant. */
-type Keyed = { tenant_id?: string; created_at: string; id: string };
+type Keyed = { tenant_id?: string; created_at?: string; start_time?: string; id: string };
+
+/** What a list is sorted by, both descending: a time, then an id. */
+export type ListOrder = { time: 'created_at' | 'start_time'; id: Expression<string> };
+
+const BY_CREATION: ListOrder = { time: 'created_at', id: sql.ref('id') };
+
+/** The order of traces. A trace id is not unique, since one trace may be in several places. */
+export const BY_TRACE_START: ListOrder = {
+  time: 'start_time',
+  id: sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`,
+};
 
 /**
  * A range of rows for keyset pagination, newest first: from after the key `after` to the key `until` (inclusive), at most
@@ -40,7 +51,7 @@ export type KeysetRange = {
   after: PageKey | null;
   until: PageKey | null;
   rows: number;
-  /** The same range as bounds on `created_at`, for Postgres only: see {@link timeBounds}. */
+  /** The same range as bounds on the time of the order, for Postgres only: see {@link timeBounds}. */
   times: { from: string; to: string } | null;
 };
 
@@ -50,22 +61,23 @@ type Listed = { table: ListedTable } | { table: ChildTable; parentId: string } |
 export type KeysetOffset = { scope: TenantScope; after: PageKey | null; offset: number };
 
 /** Finds the key at a position of the unfiltered list, from an index alone. Returns at most one. */
-type FindKeyAt = (db: Database, at: KeysetOffset) => Promise<{ created_at: string; id: string }[]>;
+type FindKeyAt = (db: Database, at: KeysetOffset) => Promise<Keyed[]>;
 
 export type Listing<Row> = Listed & {
-  /** Whether there are filters that no index serves. The bounds in `created` do not count. */
+  /** Newest first by creation, unless it says otherwise. */
+  order?: ListOrder;
+  /** Whether there are filters that no index serves. The bounds in `times` do not count. */
   hasUnindexedFilter: boolean;
   /** Rows that are scanned before yielding to the event loop. Fewer of a table with large rows. */
   batchSize?: number;
-  /** Bounds on `created_at`. Rows outside of them are not scanned. */
-  created?: { after: string | null | undefined; before: string | null | undefined };
+  /** Bounds on the time of the order. Rows outside of them are not scanned. */
+  times?: { after: string | null | undefined; before: string | null | undefined };
   /** Reads the rows of a range that pass the filters, newest first. */
   rows: (range: KeysetRange) => Promise<Row[]>;
 };
 
 /**
- * One page of a list that is sorted by (created_at, id), newest first. Traces are sorted by {@link traceSortId}
- * instead of an id.
+ * One page of a list that is sorted by (created_at, id), newest first, or by another order.
  *
  * The work is bounded, however large the table and however few rows match. With unindexed filters it scans
  * a batch of rows at a time, and {@link MAX_ROWS_SCANNED} in total. Then the page ends at the last scanned row, so it
@@ -82,6 +94,7 @@ export async function listRows<Row extends Keyed>(
 ): Promise<{ rows: Row[]; next: PageKey | null }> {
   if (scope.length > MAX_LISTED_PLACES) return listManyPlaces(db, scope, page, listing);
   const places = withoutCoveredPlaces(scope);
+  const { order = BY_CREATION } = listing;
   const found: Row[] = [];
   let completeDownTo: PageKey | null = null;
   for (const place of places) {
@@ -92,11 +105,11 @@ export async function listRows<Row extends Keyed>(
       completeDownTo = read.stoppedAt;
   }
   // If one place was not scanned to its end, rows older than where it stopped may be missing: they belong to the next page.
-  const known = completeDownTo === null ? found : found.filter((row) => !isOlder(keyOf(row), completeDownTo));
-  const sorted = places.length < 2 ? known : sortNewestFirst(known);
+  const known = completeDownTo === null ? found : found.filter((row) => !isOlder(keyOf(row, order), completeDownTo));
+  const sorted = places.length < 2 ? known : sortNewestFirst(known, order);
   const rows = sorted.slice(0, page.limit);
   const last = rows.at(-1);
-  return { rows, next: sorted.length > page.limit && last ? keyOf(last) : completeDownTo };
+  return { rows, next: sorted.length > page.limit && last ? keyOf(last, order) : completeDownTo };
 }
 
 /**
@@ -114,7 +127,7 @@ async function listManyPlaces<Row extends Keyed>(
   const { rows: found, stoppedAt } = await listPlace(db, scope, wanted, overAllTenants);
   const rows = found.slice(0, page.limit);
   const last = rows.at(-1);
-  return { rows, next: found.length > page.limit && last ? keyOf(last) : stoppedAt };
+  return { rows, next: found.length > page.limit && last ? keyOf(last, listing.order) : stoppedAt };
 }
 
 async function listPlace<Row extends Keyed>(
@@ -123,7 +136,7 @@ async function listPlace<Row extends Keyed>(
   wanted: { after: PageKey | null; rows: number; maxRowsScanned: number | undefined },
   listing: Listing<Row> & { scopeOfKeys?: TenantScope },
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
-  const { hasUnindexedFilter, batchSize = BATCH_SIZE, created, rows: read, scopeOfKeys = scope } = listing;
+  const { order, hasUnindexedFilter, batchSize = BATCH_SIZE, times, rows: read, scopeOfKeys = scope } = listing;
   let { after } = wanted;
   const range = (until: PageKey | null, rows: number): KeysetRange => {
     return { scope, after, until, rows, times: timeBounds(db, after, until) };
@@ -134,8 +147,9 @@ async function listPlace<Row extends Keyed>(
   for (let scanned = 0; scanned < maxRowsScanned; scanned += batchSize) {
     if (scanned > 0) await yieldToEventLoop();
     const [end] = await findKeyAt(db, listing, { scope: scopeOfKeys, after, offset: batchSize - 1 });
-    const isLast = !end || (created?.after != null && end.created_at <= created.after);
-    const until: PageKey | null = isLast ? null : [end.created_at, end.id];
+    const key = end && keyOf(end, order);
+    const isLast = key === undefined || (times?.after != null && key[0] <= times.after);
+    const until: PageKey | null = isLast ? null : key;
     rows.push(...(await read(range(until, wanted.rows - rows.length))));
     if (until === null || rows.length === wanted.rows) return { rows, stoppedAt: null };
     after = until;
@@ -144,7 +158,7 @@ async function listPlace<Row extends Keyed>(
 }
 
 /**
- * The bounds of a range on `created_at` alone. They are redundant, but the planner of Postgres recognises them as a range. It
+ * The bounds of a range on its time alone. They are redundant, but the planner of Postgres recognises them as a range. It
  * assumes that a comparison of row constructors matches a large part of the table. Without the bounds it would read and sort
  * the whole table to find a few rows. SQLite needs no such hint, and might choose a worse index.
  */
@@ -159,55 +173,52 @@ const AFTER_ALL_TIMES = '~';
  * The condition of {@link timeBounds}. It must come after the other conditions: Postgres starts an index scan at the first
  * condition on a column, and many rows may share one time.
  */
-export function inTimeRange(times: KeysetRange['times']): Expression<SqlBool> {
-  return times === null ? sql<SqlBool>`1 = 1` : sql<SqlBool>`created_at <= ${times.to} and created_at >= ${times.from}`;
+export function inTimeRange(
+  times: KeysetRange['times'],
+  { time }: Pick<ListOrder, 'time'> = BY_CREATION,
+): Expression<SqlBool> {
+  if (times === null) return sql<SqlBool>`1 = 1`;
+  return sql<SqlBool>`${sql.ref(time)} <= ${times.to} and ${sql.ref(time)} >= ${times.from}`;
 }
 
-/**
- * Limits a query to a range: its condition, order and limit.
- *
- * @param id the second sort key, after `created_at`
- */
+/** Limits a query to a range: its condition, order and limit. */
 export function inKeysetRange<DB, T extends keyof DB, O>(
   { after, until, rows, times }: Pick<KeysetRange, 'after' | 'until' | 'rows' | 'times'>,
-  id: Expression<string> = ID,
+  order = BY_CREATION,
 ) {
   return (query: SelectQueryBuilder<DB, T, O>): SelectQueryBuilder<DB, T, O> =>
     query
-      .where(keysetCondition({ after, until }, id))
-      .$if(times !== null, (ranged) => ranged.where(inTimeRange(times)))
-      .orderBy(sql.ref('created_at'), 'desc')
-      .orderBy(id, 'desc')
+      .where(keysetCondition({ after, until }, order))
+      .$if(times !== null, (ranged) => ranged.where(inTimeRange(times, order)))
+      .orderBy(sql.ref(order.time), 'desc')
+      .orderBy(order.id, 'desc')
       .limit(rows);
 }
 
 function keysetCondition(
   { after, until }: Pick<KeysetRange, 'after' | 'until'>,
-  id: Expression<string>,
+  order: ListOrder,
 ): Expression<SqlBool> {
-  if (until === null) return olderThan(after, id);
-  const isReached = sql<SqlBool>`(created_at, ${id}) >= (${until[0]}, ${until[1]})`;
-  return id === ID
-    ? sql<SqlBool>`${olderThan(after, id)} and ${isReached}`
-    : sql<SqlBool>`${olderThan(after, id)} and ${isReached} and created_at >= ${until[0]}`;
+  if (until === null) return olderThan(after, order);
+  const time = sql.ref(order.time);
+  const isReached = sql<SqlBool>`(${time}, ${order.id}) >= (${until[0]}, ${until[1]})`;
+  return order === BY_CREATION
+    ? sql<SqlBool>`${olderThan(after, order)} and ${isReached}`
+    : sql<SqlBool>`${olderThan(after, order)} and ${isReached} and ${time} >= ${until[0]}`;
 }
 
-/** The second sort key of traces. A trace id is not unique, since one trace may be in several places. */
-export const traceSortId = sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`;
-
-const ID: Expression<string> = sql.ref('id');
-
-function olderThan(key: PageKey | null, id: Expression<string>): Expression<SqlBool> {
-  if (id === ID || key === null) return beforeKey(key, 'created_at', 'id');
+function olderThan(key: PageKey | null, order: ListOrder): Expression<SqlBool> {
+  if (order === BY_CREATION || key === null) return beforeKey(key, 'created_at', 'id');
+  const time = sql.ref(order.time);
   // The second condition is redundant, but SQLite can use an index for it.
-  return sql<SqlBool>`(created_at, ${id}) < (${key[0]}, ${key[1]}) and created_at <= ${key[0]}`;
+  return sql<SqlBool>`(${time}, ${order.id}) < (${key[0]}, ${key[1]}) and ${time} <= ${key[0]}`;
 }
 
-/** The key after which the page begins: the end of the previous page, or the upper bound in `created` if that is older. */
-function startOfPage({ after }: PageRequest, { created }: Pick<Listing<never>, 'created'>): PageKey | null {
-  if (created?.before == null) return after;
+/** The key after which the page begins: the end of the previous page, or the upper bound in `times` if that is older. */
+function startOfPage({ after }: PageRequest, { times }: Pick<Listing<never>, 'times'>): PageKey | null {
+  if (times?.before == null) return after;
   // Every id sorts after the empty text.
-  const newest: PageKey = [created.before, ''];
+  const newest: PageKey = [times.before, ''];
   return after !== null && isOlder(after, newest) ? after : newest;
 }
 
@@ -228,7 +239,7 @@ const FIND_KEY = {
   recommendations: findKeyOfTable('recommendations'),
   runtime_observations: findKeyOfTable('runtime_observations'),
   service_accounts: findKeyOfTable('service_accounts'),
-  traces: findKeyOfTable('traces', traceSortId),
+  traces: findKeyOfTable('traces', BY_TRACE_START),
   users: findKeyOfTable('users'),
 } satisfies Record<ListedTable, unknown>;
 
@@ -238,31 +249,26 @@ const FIND_KEY_IN_PARENT = {
   recommendations: findKeyInParent('recommendations', 'provider_id'),
 } satisfies Record<ChildTable, unknown>;
 
-function findKeyOfTable(table: ListedTable, id = ID) {
-  return preparedStatement((db, at: KeysetOffset) => keyQuery(db, table, at, id).where(inScope(at.scope)));
+function findKeyOfTable(table: ListedTable, order = BY_CREATION) {
+  return preparedStatement((db, at: KeysetOffset) => keyQuery(db, table, at, order).where(inScope(at.scope)));
 }
 
 function findKeyInParent(table: ChildTable, parent: 'gateway_id' | 'provider_id') {
   return preparedStatement((db, at: KeysetOffset & { parentId: string }) =>
-    keyQuery(db, table, at, ID)
+    keyQuery(db, table, at, BY_CREATION)
       .where(sql.ref(parent), '=', at.parentId)
       // Without the sub-tenant: all rows of a parent are in its sub-tenant, and the index lacks that column.
       .where(inScope(at.scope.map((place) => ({ ...place, subTenantId: null })))),
   );
 }
 
-function keyQuery(
-  db: Database,
-  table: ListedTable | ChildTable,
-  { after, offset }: KeysetOffset,
-  id: Expression<string>,
-) {
+function keyQuery(db: Database, table: ListedTable | ChildTable, { after, offset }: KeysetOffset, order: ListOrder) {
   return db
     .selectFrom(table)
-    .select(['created_at', sql<string>`${id}`.as('id')])
-    .where(olderThan(after, id))
-    .orderBy('created_at', 'desc')
-    .orderBy(id, 'desc')
+    .select([sql.ref<string>(order.time).as(order.time), sql<string>`${order.id}`.as('id')])
+    .where(olderThan(after, order))
+    .orderBy(sql.ref(order.time), 'desc')
+    .orderBy(order.id, 'desc')
     .limit(1)
     .offset(offset);
 }
@@ -288,13 +294,13 @@ function includes(outer: TenantScope[number], inner: TenantScope[number]): boole
  * Sorts rows of several places newest first, each once. Places may overlap although none covers the other: one tenant as a
  * whole, and a sub-tenant id in any tenant.
  */
-function sortNewestFirst<Row extends Keyed>(rows: readonly Row[]): Row[] {
+function sortNewestFirst<Row extends Keyed>(rows: readonly Row[], order: ListOrder): Row[] {
   const once = new Map(rows.map((row) => [`${row.tenant_id}\n${row.id}`, row]));
-  return [...once.values()].toSorted((a, b) => (isOlder(keyOf(a), keyOf(b)) ? 1 : -1));
+  return [...once.values()].toSorted((a, b) => (isOlder(keyOf(a, order), keyOf(b, order)) ? 1 : -1));
 }
 
-function keyOf(row: Keyed): PageKey {
-  return [row.created_at, row.id];
+function keyOf(row: Keyed, { time }: ListOrder = BY_CREATION): PageKey {
+  return [row[time] ?? '', row.id];
 }
 
 /** Whether `a` is older than `b`, and so comes later in the list. */

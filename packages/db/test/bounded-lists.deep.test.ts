@@ -89,9 +89,9 @@ test('traces of several places are listed newest first and once each, with any p
     span_count: 1,
     error_count: 0,
     service_name: minutes % 2 === 0 ? 'shop' : 'billing',
-    start_time: 'x',
+    start_time: later(minutes).toISOString().replace('Z', '000000Z'),
     end_time: 'x',
-    created_at: later(minutes).toISOString(),
+    created_at: NOW.toISOString(),
     updated_at: NOW.toISOString(),
   });
   const rows = ['acme/', 'acme/eu', 'beta/'].flatMap((place, index) =>
@@ -103,7 +103,7 @@ test('traces of several places are listed newest first and once each, with any p
   );
   await db.insertInto('traces').values(rows).execute();
   const key = (row: (typeof rows)[number]) =>
-    [row.created_at, row.trace_id, row.tenant_id, row.sub_tenant_id].join('/');
+    [row.start_time, row.trace_id, row.tenant_id, row.sub_tenant_id].join('/');
   const scopes: [TenantScope, (row: (typeof rows)[number]) => boolean][] = [
     [[ACME, BETA], () => true],
     [[ACME, EU, ACME], (row) => row.tenant_id === 'acme'],
@@ -118,7 +118,7 @@ test('traces of several places are listed newest first and once each, with any p
       );
       for (const limit of [1, 4, 100]) {
         const listed = (await allPages((page) => listTraces(db, scope, { serviceName }, page), limit)).flat();
-        const keys = listed.map((one) => [one.createdAt, one.traceId, one.tenantId, one.subTenantId ?? ''].join('/'));
+        const keys = listed.map((one) => [one.startTime, one.traceId, one.tenantId, one.subTenantId ?? ''].join('/'));
         expect(keys).toEqual(expected.map(key).toSorted().toReversed());
       }
     }

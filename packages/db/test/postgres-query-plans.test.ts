@@ -74,6 +74,7 @@ const COLUMNS: Record<string, string> = {
   provider_id: `'prov_1'`,
   gateway_id: `'gw_1'`,
   accepted_at: `'2026-03-01T00:00:00.000Z'`,
+  start_time: `to_char(timestamp '2026-03-01' + i / 50 * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.000000000Z')`,
   created_at: `to_char(timestamp '2026-03-01' + i / 50 * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.000Z')`,
 };
 

@@ -1,7 +1,7 @@
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
-import { findActiveHours, findSeriesOfAgents } from '../src/repositories/agents.ts';
+import { findActiveTimes, findSeriesOfAgents } from '../src/repositories/agents.ts';
 import { listNewestHeads } from '../src/repositories/audit-chain.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { findConsoleSessionByToken, listConsoleSessions } from '../src/repositories/console-sessions.ts';
@@ -332,15 +332,17 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of traces',
     async (db) => {
-      await listTraces(db, [ACME], { serviceName: 'shop' }, PAGE);
+      await listTraces(db, [ACME], { serviceName: 'shop', createdAfter: NOW.toISOString() }, PAGE);
+      await listTraces(db, [ACME], { startedAfter: NOW.toISOString() }, PAGE);
       await listTraces(db, EVERYWHERE, {}, PAGE);
       await listTraces(db, [ACME_EU], {}, PAGE);
     },
     [
-      'traces_by_tenant (tenant_id=? AND created_at<?)',
-      'traces_by_tenant (tenant_id=? AND created_at<?)',
-      'traces_by_time (created_at<?)',
-      'traces_by_place (tenant_id=? AND sub_tenant_id=? AND created_at<?)',
+      'traces_by_tenant (tenant_id=? AND start_time<?)',
+      'traces_by_tenant (tenant_id=? AND start_time<?)',
+      'traces_by_tenant (tenant_id=? AND start_time>? AND start_time<?)',
+      'traces_by_time (start_time<?)',
+      'traces_by_place (tenant_id=? AND sub_tenant_id=? AND start_time<?)',
     ],
   ],
   [
@@ -485,7 +487,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     async (db) => {
       await selectObservations(db, [ACME], { agent: 'billing', providerId: 'prov_1' }, PAGE);
       await findSeriesOfAgents(db, { tenantId: 'acme' }, [{ subTenantId: null, agent: 'billing' }]);
-      await findActiveHours(db, { tenantId: 'acme' }, ['use_1']);
+      await findActiveTimes(db, { tenantId: 'acme' }, ['use_1']);
     },
     [
       'runtime_observations_by_tenant (tenant_id=? AND (created_at,id)<(?,?))',

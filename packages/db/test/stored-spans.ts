@@ -84,6 +84,7 @@ function additionOf(spans: readonly Summed[]): TraceAddition {
     models: spans.flatMap(({ genAi }) => genAi?.model ?? []),
     tools: [],
     agents: [],
+    failures: [],
   };
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
-import { findActiveHours } from '../src/repositories/agents.ts';
+import { findActiveTimes } from '../src/repositories/agents.ts';
 import {
   addToRollups,
   deleteRollupsOf,
@@ -16,6 +16,7 @@ import { temporaryDatabase } from './temporary-database.ts';
 const ACME = { tenantId: 'acme', subTenantId: null };
 const HOUR = '2026-03-01T12:00:00.000Z';
 const NOTHING: UsageSums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
+const AT = { firstAt: 0, lastAt: 0 };
 const LARGEST = 9e14;
 
 /** The start of an hour, counted from {@link HOUR}. */
@@ -42,7 +43,7 @@ async function insertSeries(db: Database, ids: readonly string[]): Promise<void>
 async function sumsAfter(...additions: Partial<UsageSums>[]) {
   const db = await temporaryDatabase(ACME);
   for (const addition of additions) {
-    const rollup: Rollup = { ...NOTHING, ...addition, seriesId: 'use_1', period: 'hour', startTime: HOUR };
+    const rollup: Rollup = { ...NOTHING, ...AT, ...addition, seriesId: 'use_1', period: 'hour', startTime: HOUR };
     await addToRollups(db, ACME, [rollup]);
   }
   const range = { period: 'hour', from: HOUR, to: '2026-03-01T13:00:00.000Z', each: 'period' } as const;
@@ -80,7 +81,7 @@ test('the sums of merged series are added up a few at a time, whatever times the
   const hours = Array.from({ length: 200 }, (_, index) => startOf(index < 100 ? index : 3000 + index));
   const rollups = from.flatMap((seriesId) =>
     hours.flatMap((startTime): Rollup[] => {
-      const sums = { ...NOTHING, calls: 1, inputTokens: 3, seriesId };
+      const sums = { ...NOTHING, ...AT, calls: 1, inputTokens: 3, seriesId };
       return [
         { ...sums, period: 'hour', startTime },
         { ...sums, period: 'day', startTime: `${startTime.slice(0, 10)}T00:00:00.000Z` },
@@ -101,13 +102,34 @@ test('the sums of merged series are added up a few at a time, whatever times the
   expect(await db.selectFrom('usage_series').select('id').execute()).toEqual([{ id: 'use_other' }]);
 });
 
+test('the first and last call of merged series are the first and last of all', async () => {
+  const db = await temporaryDatabase(ACME);
+  await insertSeries(db, ['use_1', 'use_2', 'use_3']);
+  const rollup = (seriesId: string, firstAt: number, lastAt: number): Rollup => {
+    return { ...NOTHING, calls: 1, seriesId, period: 'hour', startTime: HOUR, firstAt, lastAt };
+  };
+  const start = Date.parse(HOUR);
+  // The second addition to a sum changes its times, and a call that is taken back does not.
+  await addToRollups(db, ACME, [rollup('use_1', start + 30, start + 30)]);
+  await addToRollups(db, ACME, [rollup('use_1', start + 20, start + 40)]);
+  await addToRollups(db, ACME, [{ ...rollup('use_1', start + 20, start + 20), calls: -1 }]);
+  await addToRollups(db, ACME, [rollup('use_2', start + 10, start + 35), rollup('use_3', start + 50, start + 50)]);
+  const [first] = await findActiveTimes(db, ACME, ['use_1']);
+  const time = (after: number) => new Date(start + after).toISOString();
+  expect(first).toMatchObject({ firstCallAt: time(20), lastCallAt: time(40) });
+  await mergeRollups(db, ACME, { from: ['use_1', 'use_2'], to: 'use_3' });
+  expect(await findActiveTimes(db, ACME, ['use_3'])).toMatchObject([{ firstCallAt: time(10), lastCallAt: time(50) }]);
+});
+
 test('the own sums of merged series are found and deleted, and no others', async () => {
   const db = await temporaryDatabase(ACME, { tenantId: 'globex', subTenantId: null });
   const from = ['use_1', 'use_3'];
   const all = ['use_1', 'use_2', 'use_3', 'use_4'];
   await insertSeries(db, all);
   const rollups = all.flatMap((seriesId) =>
-    [0, 1, 2].map((hours): Rollup => ({ ...NOTHING, calls: 1, seriesId, period: 'hour', startTime: startOf(hours) })),
+    [0, 1, 2].map(
+      (hours): Rollup => ({ ...NOTHING, ...AT, calls: 1, seriesId, period: 'hour', startTime: startOf(hours) }),
+    ),
   );
   await addToRollups(db, ACME, rollups);
   await addToRollups(db, { tenantId: 'globex' }, rollups);
@@ -131,14 +153,16 @@ test('the own sums of merged series are found and deleted, and no others', async
 });
 
 // Before, all hours were read: 64 series of 4,800 hours blocked the event loop for 90 ms.
-test('the first and last hour of a series are found as fast among thousands of hours as among a few', async () => {
+test('the first and last call of a series are found as fast among thousands of hours as among a few', async () => {
   const db = await temporaryDatabase(ACME);
   const makeSeries = async (prefix: string, hours: number) => {
     const ids = Array.from({ length: 20 }, (_, index) => `${prefix}_${index}`);
     await insertSeries(db, [...ids, `${prefix}_unused`]);
     for (const seriesId of ids) {
       const rollups = Array.from({ length: hours }, (_, index): Rollup => {
-        return { ...NOTHING, calls: 1, seriesId, period: 'hour', startTime: startOf(index) };
+        const at = Date.parse(startOf(index)) + 60_000;
+        const times = { firstAt: at, lastAt: at + 1 };
+        return { ...NOTHING, ...times, calls: 1, seriesId, period: 'hour', startTime: startOf(index) };
       });
       await addToRollups(db, ACME, rollups);
     }
@@ -148,9 +172,12 @@ test('the first and last hour of a series are found as fast among thousands of h
   const timeOf = async (ids: readonly string[], hours: number) => {
     const start = performance.now();
     for (let count = 0; count < 10; count += 1) {
-      const found = await findActiveHours(db, ACME, ids);
+      const found = await findActiveTimes(db, ACME, ids);
       expect(found).toHaveLength(20);
-      expect(found[0]).toMatchObject({ firstHour: HOUR, lastHour: startOf(hours - 1) });
+      expect(found[0]).toMatchObject({
+        firstCallAt: HOUR.replace('12:00', '12:01'),
+        lastCallAt: startOf(hours - 1).replace('00:00.000', '01:00.001'),
+      });
     }
     return performance.now() - start;
   };

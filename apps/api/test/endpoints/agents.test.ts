@@ -13,6 +13,12 @@ checkCoverageAfterAll(() => server);
 
 const HOUR_MS = 3600 * 1000;
 
+/** The start of the hour some hours after now. */
+function hourAfter(hours: number): string {
+  const time = Math.floor(server.services.now().getTime() / HOUR_MS) * HOUR_MS;
+  return new Date(time + hours * HOUR_MS).toISOString();
+}
+
 /** A span of an hour ago. */
 function recent(span: SpanInput, service: string): SpanInput {
   const start = BigInt(server.services.now().getTime() - HOUR_MS) * 1_000_000n;
@@ -73,19 +79,24 @@ describe('list_agents', () => {
     ]);
   });
 
-  test('regression: an agent is first seen when its first call began, not when late spans about it were received', async () => {
+  test('regression: an agent is first and last seen when a call of it began, to the millisecond, and not when late spans were received', async () => {
     const { as } = await newTenant();
     const day = new Date(server.services.now().getTime() - 30 * 24 * HOUR_MS).toISOString().slice(0, 10);
     const exact = `${day}T10:20:00.000Z`;
     const start = BigInt(Date.parse(exact)) * 1_000_000n;
-    const at = (span: SpanInput) => ({ ...span, service: 'late', start, end: start + 1_000_000n });
-    await sendSpans(server, as, [at(chat('gpt-5', { 'gen_ai.provider.name': 'openai' }))]);
+    const at = (span: SpanInput, minutes = 0) => {
+      const begun = start + BigInt(minutes) * 60_000_000_000n;
+      return { ...span, service: 'late', start: begun, end: begun + 1_000_000n };
+    };
+    const call = chat('gpt-5', { 'gen_ai.provider.name': 'openai' });
+    await sendSpans(server, as, [at(call, 17), at(call)]);
+    await sendSpans(server, as, [at(call, 5), at(call, 25)]);
     const late = async () => (await server.ok('GET', '/v1/agents?text=late', { as })).items;
-    const hour = `${day}T10:00:00.000Z`;
-    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: hour, lastSeenAt: hour }]);
+    const last = `${day}T10:45:00.000Z`;
+    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: last }]);
     const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'late' };
     await sendSpans(server, as, [at({ name: 'invoke_agent late', kind: 1, attributes })]);
-    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: exact }]);
+    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: last }]);
   });
 
   test('regression: an agent cannot hide by calling itself other, the name of the sum of all agents beyond the limit', async () => {
@@ -139,8 +150,7 @@ describe('list_agents', () => {
     }
     expect(await names('sort=tokens&declared=true')).toEqual(['billing', 'planned']);
     // Usage outside of the time range does not count.
-    const from = new Date(server.services.now().getTime() + 2 * HOUR_MS).toISOString();
-    const to = new Date(server.services.now().getTime() + 3 * HOUR_MS).toISOString();
+    const [from, to] = [hourAfter(2), hourAfter(3)];
     expect(await names(`sort=tokens&from=${from}&to=${to}`)).toEqual(orders.name);
   });
 
@@ -164,10 +174,14 @@ describe('list_agents', () => {
 
   test('counts only usage in the time range', async () => {
     const { as } = await newTenant();
-    const from = new Date(server.services.now().getTime() - 48 * HOUR_MS).toISOString();
-    const to = new Date(server.services.now().getTime() - 24 * HOUR_MS).toISOString();
-    const { items } = await server.ok('GET', `/v1/agents?from=${from}&to=${to}&text=billing`, { as });
+    const [from, to] = [hourAfter(-48), hourAfter(-24)];
+    const { items, ...range } = await server.ok('GET', `/v1/agents?from=${from}&to=${to}&text=billing`, { as });
     expect(items).toMatchObject([{ usage: { calls: 0 }, lastSeenAt: expect.any(String) }]);
+    expect(range).toEqual({ from, to, nextCursor: null });
+    const detail = await server.ok('GET', `/v1/agents/${items[0].id}?from=${from}&to=${to}`, { as });
+    expect(detail).toMatchObject({ from, to, usage: { calls: 0 } });
+    const half = await server.call('GET', `/v1/agents?from=${from.replace(':00:', ':30:')}&to=${to}`, { as });
+    expectInvalid(half, { loc: ['query', 'from'], type: 'value_error' });
     const wrong = await server.call('GET', `/v1/agents?from=${to}&to=${from}`, { as });
     expectInvalid(wrong, { loc: ['query', 'from'], type: 'value_error' });
   });

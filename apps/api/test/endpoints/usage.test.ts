@@ -148,6 +148,37 @@ test('list_usage answers by hour and by day', async () => {
   expect(hours?.calls).toBe(2);
 });
 
+test('regression: two days in India that follow each other count each call once, and the answer names their range', async () => {
+  const { as } = await newTenant();
+  const midnight = dayStart() - 5.5 * HOUR_MS;
+  const minutes = (count: number) => midnight + DAY_MS + count * 60_000;
+  // Around the midnight of India, which is half past an hour of UTC.
+  await sendSpans(
+    server,
+    as,
+    [-20, -1, 0, 10, 29, 30].map((count) => model('gpt-5', minutes(count))),
+  );
+  const read = (from: number, to: number) =>
+    server.call('GET', `/v1/usage?${searchOf({ from: time(from), to: time(to) })}`, { as });
+  expectInvalid(await read(midnight, minutes(0)), { loc: ['query', 'from'], type: 'value_error' });
+  const days = [midnight, minutes(0), minutes(24 * 60)].map((at) => at + HOUR_MS / 2);
+  const calls: number[] = [];
+  for (const [from, to] of [days.slice(0, 2), days.slice(1)] as [number, number][]) {
+    const { body } = await read(from, to);
+    expect(body).toMatchObject({ from: time(from), to: time(to) });
+    calls.push(body.items[0].calls);
+  }
+  expect(calls).toEqual([5, 1]);
+});
+
+test('list_usage names the range that it chose', async () => {
+  const { as } = await newTenant();
+  const { from, to } = await server.ok('GET', '/v1/usage', { as });
+  expect(Date.parse(to) % HOUR_MS).toBe(0);
+  expect(Date.parse(to) - server.services.now().getTime()).toBeLessThan(HOUR_MS);
+  expect(Date.parse(to) - Date.parse(from)).toBe(30 * DAY_MS);
+});
+
 test('list_usage filters', async () => {
   const { usage, account } = await withCalls();
   const [provider] = await usage({ group_by: ['provider'], kind: 'model' });
@@ -201,6 +232,10 @@ describe('list_usage refuses', () => {
     [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, ['query', 'from'], 'value_error'],
     [{ from: '2026-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z', interval: 'hour' }, ['query', 'from'], 'value_error'],
     [{ from: '2000-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z' }, ['query', 'from'], 'value_error'],
+    [{ from: '2026-01-01T18:30:00Z', to: '2026-01-02T19:00:00Z' }, ['query', 'from'], 'value_error'],
+    [{ from: '2026-01-01T18:00:00Z', to: '2026-01-02T18:59:59.999Z' }, ['query', 'to'], 'value_error'],
+    [{ from: '2026-01-01T01:00:00Z', interval: 'day' }, ['query', 'from'], 'value_error'],
+    [{ to: '2026-01-02T00:00:00+05:30', interval: 'day' }, ['query', 'to'], 'value_error'],
     [{ group_by: 'colour' }, ['query', 'group_by', 0], 'enum'],
     [{ interval: 'week' }, ['query', 'interval'], 'enum'],
     [{ sort: 'name' }, ['query', 'sort'], 'enum'],

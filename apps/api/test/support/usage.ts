@@ -12,7 +12,7 @@ export async function addCalls(
 ): Promise<string> {
   const ids = await insertSeries(db, place, subjects, now());
   const time = now().getTime() - HOUR_MS;
-  const sums = { calls: 1, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
+  const sums = { calls: 1, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0, firstAt: time, lastAt: time };
   const rollups = [...ids.values()].flatMap((seriesId) => [
     { seriesId, period: 'hour' as const, startTime: hourOf(time), ...sums },
     { seriesId, period: 'day' as const, startTime: dayOf(time), ...sums },

@@ -6,7 +6,8 @@ import { Icon } from './icons.tsx';
 
 type Choice = string | { value: string; label: string };
 
-const TYPING_MS = 250;
+/** How long a user pauses until what they typed is applied. */
+export const TYPING_MS = 250;
 
 type SelectFilterProps = {
   name: string;

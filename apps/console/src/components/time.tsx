@@ -15,16 +15,19 @@ const ABSOLUTE = {
   timeZoneName: 'short',
 } as const;
 
+const MINUTES = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' } as const;
+
 const DATE = { year: 'numeric', month: 'short', day: 'numeric' } as const;
 
 /** Making a format takes long, and a table needs it for each row. */
-const formats = new Map<string, { absolute: Intl.DateTimeFormat; date: Intl.DateTimeFormat }>();
+const formats = new Map<string, Record<'absolute' | 'minute' | 'date', Intl.DateTimeFormat>>();
 
 function formatsOf(timeZone: string) {
   const known = formats.get(timeZone);
   if (known !== undefined) return known;
   const made = {
     absolute: new Intl.DateTimeFormat('en-GB', { ...ABSOLUTE, timeZone }),
+    minute: new Intl.DateTimeFormat('en-GB', { ...MINUTES, timeZone }),
     date: new Intl.DateTimeFormat('en-GB', { ...DATE, timeZone }),
   };
   formats.set(timeZone, made);
@@ -46,6 +49,11 @@ export function Time({ at, fallback = 'never' }: { at: string | null | undefined
 /** `23 Nov 2026, 14:05:09 CET (Europe/Paris)`. */
 function absoluteTime(at: string, timeZone: string): string {
   return `${formatsOf(timeZone).absolute.format(new Date(at))} (${timeZone})`;
+}
+
+/** `23 Nov, 14:05`. */
+export function formatMinute(at: string, timeZone: string): string {
+  return formatsOf(timeZone).minute.format(new Date(at));
 }
 
 /** `5 min ago`, `in 3 days`; after a month the date. */

@@ -1,5 +1,5 @@
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
-import { useCallback, useState } from 'react';
+import { useCallback } from 'react';
 
 /** What the address says after `?`. All state of a view is there, so that a copied link shows the same view. */
 export type UrlState = Record<string, string | undefined>;
@@ -20,28 +20,6 @@ export function stringifySearch(search: Record<string, unknown>): string {
 /** A whole number from an address, where people may have written anything. Undefined if it is something else. */
 export function wholeNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,4}$/.test(text) ? Number(text) : undefined;
-}
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-
-/**
- * The start of a period that ends now, in whole hours. It stays the same while the screen is shown: a list continues only with the
- * filter that it began with.
- */
-export function useStartOfPeriod(hours: string | undefined): string | undefined {
-  const [period, setPeriod] = useState(() => ({ hours, start: hoursAgo(hours) }));
-  if (period.hours === hours) return period.start;
-  const next = { hours, start: hoursAgo(hours) };
-  setPeriod(next);
-  return next.start;
-}
-
-/** To the minute, so that a list that was shown a moment ago is still known. */
-function hoursAgo(text: string | undefined): string | undefined {
-  const hours = wholeNumber(text);
-  if (hours === undefined) return undefined;
-  return new Date(Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - hours * HOUR_MS).toISOString();
 }
 
 /** Without undefined and empty values. */

@@ -1434,7 +1434,7 @@ export const listTracesQueryKey = (options?: Options<ListTracesData>) => createQ
 /**
  * List traces
  *
- * Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.
+ * Lists traces by the start of their first span, newest first. Each has its root span, services, times and counts, the models, tools and agents that its spans name, and which calls failed. Filters read a limited number of traces for each page, so a page may be short or empty although more follow. A trace of which an earlier span arrives while you read page after page may come twice.
  */
 export const listTracesOptions = (options?: Options<ListTracesData>) => queryOptions<ListTracesResponse, ListTracesError, ListTracesResponse, ReturnType<typeof listTracesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1454,7 +1454,7 @@ export const listTracesInfiniteQueryKey = (options?: Options<ListTracesData>): Q
 /**
  * List traces
  *
- * Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.
+ * Lists traces by the start of their first span, newest first. Each has its root span, services, times and counts, the models, tools and agents that its spans name, and which calls failed. Filters read a limited number of traces for each page, so a page may be short or empty although more follow. A trace of which an earlier span arrives while you read page after page may come twice.
  */
 export const listTracesInfiniteOptions = (options?: Options<ListTracesData>) => {
     const opts = infiniteQueryOptions<ListTracesResponse, ListTracesError, InfiniteData<ListTracesResponse>, QueryKey<Options<ListTracesData>>, string | null | Pick<QueryKey<Options<ListTracesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

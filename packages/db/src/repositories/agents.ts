@@ -154,31 +154,41 @@ const selectSeries = multiRowStatement(
       ),
 );
 
-/** The starts of the first and the last hour with calls of a series. */
-export type ActiveHours = { seriesId: string; firstHour: string; lastHour: string };
+/** When the first and the last call of a series began: RFC 3339, UTC, milliseconds. */
+export type ActiveTimes = { seriesId: string; firstCallAt: string; lastCallAt: string };
 
-/** The first and the last hour with calls, for each series that has calls. */
-export async function findActiveHours(
+/** When the first and the last call began, for each series that has calls. */
+export async function findActiveTimes(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   seriesIds: readonly string[],
-): Promise<ActiveHours[]> {
-  const rows = await selectActiveHours(
+): Promise<ActiveTimes[]> {
+  const rows = await selectActiveTimes(
     db,
     seriesIds.map((id) => ({ id })),
     { tenantId },
   );
-  return rows.flatMap(({ seriesId, firstHour, lastHour }) =>
-    firstHour === null || lastHour === null ? [] : [{ seriesId, firstHour, lastHour }],
+  return rows.flatMap(({ seriesId, firstAt, lastAt }) =>
+    firstAt === null || lastAt === null
+      ? []
+      : [{ seriesId, firstCallAt: timeText(firstAt), lastCallAt: timeText(lastAt) }],
   );
 }
 
-const selectActiveHours = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+/** @param time milliseconds since 1970, which Postgres may return as a text */
+function timeText(time: number): string {
+  return new Date(Number(time)).toISOString();
+}
+
+const selectActiveTimes = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('usage_series as series')
     .select('series.id as seriesId')
     // Each is one look-up in the index. Grouped by series, all hours would be read.
-    .select((eb) => [hourOf(eb, 'min').as('firstHour'), hourOf(eb, 'max').as('lastHour')])
+    .select((eb) => [
+      hourOf(eb, 'asc').select('sums.first_at').as('firstAt'),
+      hourOf(eb, 'desc').select('sums.last_at').as('lastAt'),
+    ])
     .where('series.tenant_id', '=', tenantId)
     .where(
       'series.id',
@@ -187,13 +197,15 @@ const selectActiveHours = multiRowStatement((db, rows: readonly { id: string }[]
     ),
 );
 
+/** The first or the last hour with calls. */
 function hourOf(
   { selectFrom }: ExpressionBuilder<Tables & { series: Tables['usage_series'] }, 'series'>,
-  which: 'min' | 'max',
+  order: 'asc' | 'desc',
 ) {
   return selectFrom('usage_rollups as sums')
-    .select(({ fn }) => fn<string | null>(which, ['sums.start_time']).as('hour'))
     .whereRef('sums.tenant_id', '=', 'series.tenant_id')
     .whereRef('sums.series_id', '=', 'series.id')
-    .where('sums.period', '=', 'hour');
+    .where('sums.period', '=', 'hour')
+    .orderBy('sums.start_time', order)
+    .limit(1);
 }

@@ -98,7 +98,7 @@ export async function listAuditEvents(
   const { rows, next } = await listRows(db, scope, page, {
     table: 'audit_events',
     hasUnindexedFilter: [actorId, operation, targetId, outcome].some((one) => one != null),
-    created: { after: createdAfter, before: createdBefore },
+    times: { after: createdAfter, before: createdBefore },
     rows: (range) => eventRows(db, filter, range).execute(),
   });
   return { items: rows.map(toAuditEvent), next };

@@ -66,7 +66,7 @@ export async function searchServiceAccounts(
     table: 'service_accounts',
     // Ids have their own index, and match few rows.
     hasUnindexedFilter: ids == null && unindexedFilters.some((one) => one != null),
-    created: { after: createdAfter, before: createdBefore },
+    times: { after: createdAfter, before: createdBefore },
     rows: (range) => accountRows(db, filter, range).execute(),
   });
   return { items: await withKeys(db, rows, now), next };

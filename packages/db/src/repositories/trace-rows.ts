@@ -1,4 +1,4 @@
-import type { Trace } from '@quartermaster/contracts/traces.ts';
+import type { Trace, TraceFailure } from '@quartermaster/contracts/traces.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
@@ -12,7 +12,7 @@ import type { TenantPlace } from '../tenancy.ts';
 export type TraceRow = Selectable<Tables['traces']>;
 
 /** Names that a trace is filtered by. */
-type TraceNames = Pick<Trace, 'services' | 'models' | 'tools' | 'agents'>;
+type TraceNames = Pick<Trace, 'services' | 'models' | 'tools' | 'agents' | 'failures'>;
 
 /** What new spans add to their trace. */
 export type TraceAddition = Pick<
@@ -28,12 +28,41 @@ const MAX_NAME_LENGTH = 200;
 /** Encodes names for a column, one per line. The text begins and ends with a line break, so that whole lines can be searched. */
 export function encodeNames(names: readonly string[]): string {
   if (names.length === 0) return '';
-  const lines = names.map((name) => name.slice(0, MAX_NAME_LENGTH).toWellFormed().replaceAll('\n', ' '));
+  return encodeLines(names.map(oneLine));
+}
+
+function encodeLines(lines: readonly string[]): string {
   return `\n${[...new Set(lines)].slice(0, MAX_NAMES).join('\n')}\n`;
+}
+
+function oneLine(name: string): string {
+  return name.slice(0, MAX_NAME_LENGTH).toWellFormed().replaceAll('\n', ' ');
 }
 
 export function decodeNames(column: string): string[] {
   return column === '' ? [] : column.slice(1, -1).split('\n');
+}
+
+/** Encodes failures for a column like names. A line is the kind, the name and the error type, with tabs between them. */
+function encodeFailures(failures: readonly TraceFailure[]): string {
+  if (failures.length === 0) return '';
+  return encodeLines(failures.map(({ kind, name, errorType }) => [kind, name, errorType ?? ''].map(field).join('\t')));
+}
+
+/** What the column of failures contains if one has this kind, this name, or both. */
+export function failurePattern(kind: string | null, name: string | null): string {
+  return `${kind === null ? '' : `\n${kind}`}\t${name === null ? '' : `${field(name)}\t`}`;
+}
+
+function field(text: string): string {
+  return oneLine(text).replaceAll('\t', ' ');
+}
+
+export function decodeFailures(column: string): TraceFailure[] {
+  return decodeNames(column).map((line) => {
+    const [kind, name = '', errorType = ''] = line.split('\t');
+    return { kind: kind as TraceFailure['kind'], name, errorType: errorType === '' ? null : errorType };
+  });
 }
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
@@ -99,6 +128,7 @@ function newRow(place: PlaceColumns, { traceId, startTime, endTime }: StoredAddi
     models: '',
     tools: '',
     agents: '',
+    failures: '',
     first_spans: null,
     first_calls: null,
     created_at: now.toISOString(),
@@ -125,6 +155,7 @@ function changedRow(row: TraceRow, addition: StoredAddition, now: Date): TraceRo
     models: withNames(row.models, addition.models),
     tools: withNames(row.tools, addition.tools),
     agents: withNames(row.agents, addition.agents),
+    failures: withFailures(row.failures, addition.failures),
     first_spans: addition.first?.spans ?? row.first_spans,
     first_calls: addition.first?.calls ?? row.first_calls,
     created_at: row.created_at,
@@ -140,6 +171,10 @@ export function durationOf(startTime: string, endTime: string): number {
 
 function withNames(column: string, names: readonly string[]): string {
   return names.length === 0 ? column : encodeNames([...decodeNames(column), ...names]);
+}
+
+function withFailures(column: string, failures: readonly TraceFailure[]): string {
+  return failures.length === 0 ? column : encodeFailures([...decodeFailures(column), ...failures]);
 }
 
 const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
@@ -161,6 +196,7 @@ const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
         models: row.models,
         tools: row.tools,
         agents: row.agents,
+        failures: row.failures,
         first_spans: row.first_spans,
         first_calls: row.first_calls,
         created_at: row.created_at,
@@ -180,6 +216,7 @@ const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
         models: sql`excluded.models`,
         tools: sql`excluded.tools`,
         agents: sql`excluded.agents`,
+        failures: sql`excluded.failures`,
         first_spans: sql`excluded.first_spans`,
         first_calls: sql`excluded.first_calls`,
         updated_at: sql`excluded.updated_at`,

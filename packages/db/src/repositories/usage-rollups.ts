@@ -21,7 +21,10 @@ export type Rollup = UsageSums & {
   period: Period;
   /** The start of the hour or day: RFC 3339, UTC, milliseconds. */
   startTime: string;
-};
+} & CallTimes;
+
+/** The times of the first and last call, in milliseconds since 1970. They stay if calls are taken back. */
+export type CallTimes = { firstAt: number; lastAt: number };
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
@@ -41,10 +44,12 @@ export async function addToRollups(db: Database, { tenantId }: InTenant, rollups
     outputTokens: Math.min(outputTokens, MAX_SUM),
     durationUs: Math.min(durationUs, MAX_SUM),
   }));
-  const lowered = rows.filter(hasNegativeSum).map(({ seriesId, period, startTime }) => ({
+  const lowered = rows.filter(hasNegativeSum).map(({ seriesId, period, startTime, firstAt, lastAt }) => ({
     seriesId,
     period,
     startTime,
+    firstAt,
+    lastAt,
   }));
   // Otherwise negative sums would be inserted where there is no row.
   await upsertRows(
@@ -78,6 +83,8 @@ const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }:
         input_tokens: row.inputTokens,
         output_tokens: row.outputTokens,
         duration_us: row.durationUs,
+        first_at: row.firstAt,
+        last_at: row.lastAt,
       })),
     )
     .onConflict((conflict) =>
@@ -87,6 +94,8 @@ const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }:
         input_tokens: added('input_tokens'),
         output_tokens: added('output_tokens'),
         duration_us: added('duration_us'),
+        first_at: sql`case when excluded.first_at < usage_rollups.first_at then excluded.first_at else usage_rollups.first_at end`,
+        last_at: sql`case when excluded.last_at > usage_rollups.last_at then excluded.last_at else usage_rollups.last_at end`,
       }),
     ),
 );
@@ -290,6 +299,7 @@ export async function mergeRollups(
         .selectFrom('usage_rollups')
         .select('start_time')
         .select(sums)
+        .select(({ fn }) => [fn.min('first_at').as('firstAt'), fn.max('last_at').as('lastAt')])
         .where('tenant_id', '=', tenantId)
         .where('series_id', 'in', from)
         .where('period', '=', period)
@@ -297,7 +307,14 @@ export async function mergeRollups(
         .where('start_time', '<', since)
         .groupBy('start_time')
         .execute();
-      const rollups = added.map((row) => ({ seriesId: to, period, startTime: row.start_time, ...numbers(row) }));
+      const rollups = added.map((row) => ({
+        seriesId: to,
+        period,
+        startTime: row.start_time,
+        firstAt: Number(row.firstAt),
+        lastAt: Number(row.lastAt),
+        ...numbers(row),
+      }));
       await addToRollups(db, { tenantId }, rollups);
     }
   }

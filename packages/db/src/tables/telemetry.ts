@@ -44,6 +44,8 @@ export type TelemetryTables = {
       models: Generated<string>;
       tools: Generated<string>;
       agents: Generated<string>;
+      /** What its failed calls called, one per line: see trace-rows.ts. */
+      failures: Generated<string>;
       /** The index of its first block, if that is small. The format is that of `spans` and `calls` in `trace_blocks`. */
       first_spans: Generated<Buffer | null>;
       first_calls: Generated<Buffer | null>;
@@ -100,6 +102,9 @@ export type TelemetryTables = {
     output_tokens: number;
     /** Microseconds, since whole numbers add up exactly. */
     duration_us: number;
+    /** The times of its first and last call, in milliseconds since 1970. */
+    first_at: number;
+    last_at: number;
   };
   /** Calls that more than one signal may report. */
   telemetry_calls: Place & {

@@ -1,6 +1,6 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { findActiveHours, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
+import { findActiveTimes, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
@@ -11,8 +11,8 @@ const SERIES_PER_POINT = 200;
 
 type AgentSums = Omit<UsageSums, 'durationUs'>;
 
-/** The usage of one agent, and when its first and its last hour with calls begin. */
-export type AgentActivity = { sums: AgentSums; firstHour: string | null; lastHour: string | null };
+/** The usage of one agent, and when its first and its last call began. */
+export type AgentActivity = { sums: AgentSums; firstCallAt: string | null; lastCallAt: string | null };
 
 /**
  * The usage of some agents.
@@ -46,11 +46,11 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
           if (activity) addSums(activity.sums, row);
         }
       }
-      for (const { seriesId, firstHour, lastHour } of await findActiveHours(db, { tenantId }, ids)) {
+      for (const { seriesId, firstCallAt, lastCallAt } of await findActiveTimes(db, { tenantId }, ids)) {
         const activity = activityOf.get(seriesId);
         if (!activity) continue;
-        if (activity.firstHour === null || firstHour < activity.firstHour) activity.firstHour = firstHour;
-        if (activity.lastHour === null || lastHour > activity.lastHour) activity.lastHour = lastHour;
+        if (activity.firstCallAt === null || firstCallAt < activity.firstCallAt) activity.firstCallAt = firstCallAt;
+        if (activity.lastCallAt === null || lastCallAt > activity.lastCallAt) activity.lastCallAt = lastCallAt;
       }
     }
   }
@@ -59,7 +59,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
 }
 
 function noActivity(): AgentActivity {
-  return { sums: noSums(), firstHour: null, lastHour: null };
+  return { sums: noSums(), firstCallAt: null, lastCallAt: null };
 }
 
 export function noSums(): AgentSums {

@@ -19,7 +19,7 @@ import type { CallerContext } from '../../auth/context.ts';
 import { notFound, valueError } from '../../platform/errors.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
-import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
+import { rangesOf, type TimeRange, timeRange } from '../../telemetry/usage/time-range.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey } from './known-agents.ts';
 
@@ -46,9 +46,10 @@ export async function listAgents(
   scope: TenantScope,
   { declared, text, sort, ...times }: AgentQuery,
   { limit, after }: PageRequest,
-): Promise<Page<Agent>> {
+): Promise<Page<Agent> & { range: TimeRange }> {
   const { db, now } = ctx.services;
-  const ranges = rangesOf('all', timeRange('all', times, now()));
+  const range = timeRange('all', times, now());
+  const ranges = rangesOf('all', range);
   const known = await findKnownAgents(db, scope, readOptions(ctx, null));
   const part = text == null ? null : caseFolded(text);
   const matching = known.filter(
@@ -68,6 +69,7 @@ export async function listAgents(
   const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);
   return {
+    range,
     items: shown
       .filter((agent) => isKnown(agent, activities.get(agent)))
       .map((agent) => toAgent(agent, observations, activities.get(agent))),
@@ -85,7 +87,7 @@ function sortable(agents: KnownAgent[]): KnownAgent[] {
 
 /** A text that is greater for an agent that comes earlier in the list. */
 function rankOf(agent: KnownAgent, activity: AgentActivity | undefined, sort: SortedByUsage): string {
-  if (sort === 'last_seen_at') return latest([agent.lastObservedAt, activity?.lastHour ?? null]) ?? '';
+  if (sort === 'last_seen_at') return latest([agent.lastObservedAt, activity?.lastCallAt ?? null]) ?? '';
   const { calls, errors, inputTokens, outputTokens } = activity?.sums ?? noSums();
   const value = { calls, errors, tokens: inputTokens + outputTokens }[sort];
   return String(value).padStart(17, '0');
@@ -116,6 +118,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
   return {
     ...toAgent(agent, await observationsOf(ctx, [agent]), activities.get(agent)),
+    ...range,
     uses: uses.slice(0, MAX_AGENT_USES),
     omittedUses: Math.max(0, uses.length - MAX_AGENT_USES),
     declares: (manifest?.spec.declares ?? []).map(({ provider, kind, name }) => ({ provider, kind, name })),
@@ -182,7 +185,7 @@ async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[])
 
 /** Whether anything is left of an agent. If later spans move its calls to another agent, only series without sums remain for a while. */
 function isKnown({ declared, observationIds }: KnownAgent, activity: AgentActivity | undefined): boolean {
-  return declared || observationIds.length > 0 || activity?.lastHour != null;
+  return declared || observationIds.length > 0 || activity?.lastCallAt != null;
 }
 
 function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActivity | undefined): Agent {
@@ -193,11 +196,8 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
     ...observations.flatMap(({ evidence }) => evidence.accounts),
   ];
   const times = [...agent.accounts, ...observations].map(({ firstSeenAt }) => firstSeenAt);
-  const firstHour = activity?.firstHour ?? null;
-  // Accounts have the time of receipt, which can be long after the calls. An observation is more exact than the hour it is in.
-  const isExact =
-    firstHour !== null && observations.some((one) => one.firstSeenAt.slice(0, 13) === firstHour.slice(0, 13));
-  if (firstHour !== null && !isExact) times.push(firstHour);
+  // Accounts have the time of receipt, which can be long after the calls. It stays when the usage is removed.
+  if (activity?.firstCallAt != null) times.push(activity.firstCallAt);
   const seen = observations.map(({ lastSeenAt }) => lastSeenAt);
   return {
     id: agentIdOf(agent),
@@ -211,7 +211,7 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
       .map(({ id, providerId, unknown, status, risk }) => ({ id, providerId, unknown, status, risk })),
     accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
     firstSeenAt: times.toSorted()[0] ?? null,
-    lastSeenAt: latest([...seen, activity?.lastHour ?? null]),
+    lastSeenAt: latest([...seen, activity?.lastCallAt ?? null]),
     usage: activity?.sums ?? noSums(),
   };
 }

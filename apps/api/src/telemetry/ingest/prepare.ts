@@ -1,3 +1,4 @@
+import type { TraceFailure } from '@quartermaster/contracts/traces.ts';
 import { timeParts } from '@quartermaster/db/nano-time.ts';
 import type { TraceAddition } from '@quartermaster/db/repositories/trace-rows.ts';
 import type { BlockSpan } from '@quartermaster/db/span-block.ts';
@@ -5,6 +6,7 @@ import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.t
 import { boundSpan } from '../otlp/bounds.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { InterpretedSpan } from '../calls/interpreted-span.ts';
+import { errorTypeOf } from '../error-type.ts';
 import { environmentOf } from './environment.ts';
 import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
@@ -21,6 +23,7 @@ export type PreparedSpan = BlockSpan & {
   serviceName: string | null;
   endTime: string;
   failed: boolean;
+  errorType: string | null;
   interpreted: InterpretedSpan | null;
 };
 
@@ -85,6 +88,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
       serviceName,
       endTime,
       failed,
+      errorType: errorTypeOf(stored),
       interpreted,
     };
   }
@@ -116,6 +120,7 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
       models: [],
       tools: [],
       agents: [],
+      failures: [],
     };
     if (span.parentSpanId === null) addition.rootName ??= span.name;
     if (startTime < addition.startTime) addition.startTime = startTime;
@@ -123,6 +128,7 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
     addition.spanCount += 1;
     if (span.failed) addition.errorCount += 1;
     if (serviceName !== null) addName(addition.services, serviceName);
+    addFailures(addition.failures, span);
     for (const { kind, name } of span.interpreted?.uses ?? []) {
       if (kind === 'model') addName(addition.models, name);
       else if (kind === 'tool') addName(addition.tools, name);
@@ -141,6 +147,16 @@ const MAX_NAMES = 20;
 
 function addName(names: string[], name: string): void {
   if (names.length < MAX_NAMES && !names.includes(name)) names.push(name);
+}
+
+/** Adds what the failed call of a span called. */
+function addFailures(failures: TraceFailure[], { interpreted, errorType }: PreparedSpan): void {
+  if (interpreted?.failed !== true) return;
+  for (const { kind, name } of interpreted.uses) {
+    if (kind !== 'model' && kind !== 'tool' && kind !== 'agent') continue;
+    const isKnown = failures.some((one) => one.kind === kind && one.name === name && one.errorType === errorType);
+    if (!isKnown && failures.length < MAX_NAMES) failures.push({ kind, name, errorType });
+  }
 }
 
 /** Microseconds since 1970. @param time RFC 3339, UTC, with nanoseconds */

@@ -30,6 +30,10 @@ export const tracesRouter = router({
       agent: query.agent,
       minDurationMs: query.min_duration_ms,
       errorsOnly: query.errors_only,
+      failedKind: query.failed_kind,
+      failedName: query.failed_name,
+      startedAfter: query.started_after,
+      startedBefore: query.started_before,
       createdAfter: query.created_after,
       createdBefore: query.created_before,
     };

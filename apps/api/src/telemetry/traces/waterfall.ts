@@ -7,6 +7,7 @@ import type { CallerContext } from '../../auth/context.ts';
 import { noteReads } from '../../platform/audit/reads.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
+import { errorTypeOf } from '../error-type.ts';
 import { shortened, UsesOfSpans } from './span-uses.ts';
 
 /** Spans that are read and parsed before other requests get a turn. */
@@ -68,6 +69,7 @@ function outlineOf(span: Span): SpanOutline {
     startTime,
     durationMs,
     error: status.code === 'error',
+    errorType: errorTypeOf(span),
     serviceName,
     genAi: genAi && { operation: genAi.operation, model: genAi.model, agent: genAi.agent, tool: genAi.tool },
     uses: [],

@@ -1,7 +1,12 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
-import { addToRollups, type Rollup, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
+import {
+  addToRollups,
+  type CallTimes,
+  type Rollup,
+  type UsageSums,
+} from '@quartermaster/db/repositories/usage-rollups.ts';
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
@@ -22,7 +27,7 @@ type UsageBatch = {
 };
 
 /** The sums of one subject, by hours since 1970. */
-type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums> };
+type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums & CallTimes> };
 
 /**
  * Adds changes of calls to the sums of their hours and days, in the transaction that stores the spans or keys. Calls are only taken
@@ -107,11 +112,12 @@ function cacheKey({ kind, name, agent, provider }: Call) {
   return [kind, agent, provider.id, provider.name, name];
 }
 
-function addCall(byHour: Map<number, UsageSums>, { call, by }: CallChange): void {
+function addCall(byHour: SubjectSums['byHour'], { call, by }: CallChange): void {
   const hour = Math.floor(call.countedAt / HOUR_MS);
   let sums = byHour.get(hour);
   if (!sums) {
-    sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
+    const times = { firstAt: call.countedAt, lastAt: call.countedAt };
+    sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0, ...times };
     byHour.set(hour, sums);
   }
   const calls = by * call.times;
@@ -119,6 +125,8 @@ function addCall(byHour: Map<number, UsageSums>, { call, by }: CallChange): void
   sums.errors += by * errorsOf(call);
   sums.inputTokens += by * call.inputTokens;
   sums.outputTokens += by * call.outputTokens;
+  sums.firstAt = Math.min(sums.firstAt, call.countedAt);
+  sums.lastAt = Math.max(sums.lastAt, call.countedAt);
   sums.durationUs += Math.sign(calls) * Math.max(0, call.durationUs);
 }
 
@@ -128,13 +136,15 @@ function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {
   rollups.set(key, known ? { ...rollup, ...sumOf(known, rollup) } : rollup);
 }
 
-function sumOf(a: UsageSums, b: UsageSums): UsageSums {
+function sumOf(a: UsageSums & CallTimes, b: UsageSums & CallTimes): UsageSums & CallTimes {
   return {
     calls: a.calls + b.calls,
     errors: a.errors + b.errors,
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     durationUs: a.durationUs + b.durationUs,
+    firstAt: Math.min(a.firstAt, b.firstAt),
+    lastAt: Math.max(a.lastAt, b.lastAt),
   };
 }
 

@@ -48,7 +48,7 @@ export async function usagePage(
   { interval, groupBy, filter, sort = null, ...asked }: UsageQuery,
   { limit, after, charge }: PageRequest & { charge: (points: number) => Promise<void> },
   now: Date,
-): Promise<Page<Usage>> {
+): Promise<Page<Usage> & { range: TimeRange }> {
   const position = after && positionOf(after);
   // All pages of one list have the range of the first page.
   const range = position?.range ?? timeRange(interval, asked, now);
@@ -69,6 +69,7 @@ export async function usagePage(
   const items = remaining.slice(0, limit);
   const last = items.at(-1);
   return {
+    range,
     items: items.map(({ usage }) => usage),
     next: last && remaining.length > limit ? keyOf(last, range, sort) : null,
   };

@@ -7,17 +7,17 @@ import { DAY_MS, HOUR_MS } from '../periods.ts';
 const MAX_DAYS: Record<UsageInterval, number> = { hour: 31, day: 3660, all: 3660 };
 const DEFAULT_DAYS: Record<UsageInterval, number> = { hour: 1, day: 30, all: 30 };
 
-/** RFC 3339 has no other years. In milliseconds since 1970. */
+/** RFC 3339 has no earlier years. In milliseconds since 1970. */
 const EARLIEST = Date.parse('0000-01-01T00:00:00Z');
-const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** RFC 3339, UTC, with milliseconds. `to` is exclusive. */
 export type TimeRange = { from: string; to: string };
 
 /**
- * The range of a query, extended to whole hours or whole days.
+ * The range of a query. Sums are stored for hours and days of UTC. A range that ends between two of them is refused: extended to
+ * whole hours, two ranges that follow each other would both count the hour between them.
  *
- * @throws 422 if the range is empty or too long, or ends after the year 9999
+ * @throws 422 if the range ends between two sums, is empty or too long, or begins before the year 0
  */
 export function timeRange(
   interval: UsageInterval,
@@ -25,18 +25,25 @@ export function timeRange(
   now: Date,
 ): TimeRange {
   const step = interval === 'day' ? DAY_MS : HOUR_MS;
-  const end = Math.ceil((to == null ? now.getTime() : Date.parse(to)) / step) * step;
-  const begin = from == null ? end - DEFAULT_DAYS[interval] * DAY_MS : Math.floor(Date.parse(from) / step) * step;
-  if (begin < EARLIEST || end > LATEST) {
-    const part = from == null || end > LATEST ? 'to' : 'from';
-    throw valueError(['query', part], 'the range should be within the years 0000 to 9999', part === 'to' ? to : from);
-  }
+  requireBoundary('from', from, step);
+  requireBoundary('to', to, step);
+  const end = to == null ? Math.ceil(now.getTime() / step) * step : Date.parse(to);
+  const begin = from == null ? end - DEFAULT_DAYS[interval] * DAY_MS : Date.parse(from);
+  if (begin < EARLIEST) throw valueError(['query', 'to'], 'the range should begin in the year 0000 or later', to);
   if (begin >= end) throw valueError(['query', 'from'], '`from` should be before `to`', from);
   if (end - begin > MAX_DAYS[interval] * DAY_MS) {
     const rule = `\`from\` should be at most ${MAX_DAYS[interval]} days before \`to\` for the interval ${interval}`;
     throw valueError(['query', 'from'], rule, from);
   }
   return { from: new Date(begin).toISOString(), to: new Date(end).toISOString() };
+}
+
+/** @throws 422 if a time is not the start of an hour or day */
+function requireBoundary(part: 'from' | 'to', time: string | null | undefined, step: number): void {
+  const rest = time == null ? 0 : Date.parse(time) % step;
+  if (rest === 0) return;
+  const what = step === DAY_MS ? 'midnight in UTC for the interval day' : 'a full hour in UTC';
+  throw valueError(['query', part], `\`${part}\` should be ${what}, because usage is added up by these`, time);
 }
 
 /** The rows to add up for a range: the sums of whole days, and of the hours before and after them. */

@@ -110,7 +110,7 @@ async function usageIn(
   as: { key: string },
   nameOf: Map<string, string>,
 ): Promise<Outcome['usage']> {
-  const from = new Date(Date.now() - LONGEST_RANGE_DAYS * DAY_MS).toISOString();
+  const from = new Date(Math.floor(Date.now() / DAY_MS - LONGEST_RANGE_DAYS) * DAY_MS).toISOString();
   const path = `/v1/usage?group_by=kind&group_by=provider&group_by=name&limit=1000&from=${from}`;
   const answer = await server.call('GET', path, { as, unchecked: true });
   if (answer.status === 404) return null;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, memberWithToken, unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { all, newSpanId, newTraceId, sendSpans } from './sending.ts';
+import { all, newSpanId, newTraceId, nowInNanoseconds, sendSpans } from './sending.ts';
 
 const SECOND = 1_000_000_000n;
 const START = 1_700_000_000n * SECOND;
@@ -44,19 +44,23 @@ describe('GET /v1/traces', () => {
     ]);
   });
 
-  test('lists traces by time of arrival, newest first, in pages that later traces do not change', async () => {
+  test('lists traces by their start, newest first, in pages that later traces do not change', async () => {
     const as = await sender();
     const sent: string[] = [];
-    for (let index = 0; index < 5; index += 1) {
+    for (const seconds of [2n, 4n, 0n, 1n, 3n]) {
       const traceId = newTraceId();
-      sent.unshift(traceId);
-      await sendSpans(server, as, [{ traceId, start: START - BigInt(index) * SECOND }]);
+      sent[Number(4n - seconds)] = traceId;
+      await sendSpans(server, as, [{ traceId, start: START + seconds * SECOND }]);
       server.travel(1000);
     }
     const first = await server.ok('GET', '/v1/traces?limit=2', { as });
     expect(first.items.map((trace: { traceId: string }) => trace.traceId)).toEqual(sent.slice(0, 2));
     server.travel(1000);
-    await sendSpans(server, as, [{ traceId: newTraceId() }, { traceId: sent[3] ?? '' }]);
+    const start = START + 9n * SECOND;
+    await sendSpans(server, as, [
+      { traceId: newTraceId(), start },
+      { traceId: sent[3] ?? '', start },
+    ]);
     const second = await server.ok('GET', `/v1/traces?limit=2&cursor=${first.nextCursor}`, { as });
     expect(second.items.map((trace: { traceId: string }) => trace.traceId)).toEqual(sent.slice(2, 4));
     const third = await server.ok('GET', `/v1/traces?limit=2&cursor=${second.nextCursor}`, { as });
@@ -65,6 +69,39 @@ describe('GET /v1/traces', () => {
     const other = await server.call('GET', `/v1/traces?limit=2&service_name=x&cursor=${first.nextCursor}`, { as });
     expect(other.status).toBe(422);
     expect(other.body.detail[0].loc).toEqual(['query', 'cursor']);
+  });
+
+  test('regression: traces that started days ago and arrived now are not among those of the last 24 hours', async () => {
+    const as = await sender();
+    const now = nowInNanoseconds(server);
+    const [old, recent] = [newTraceId(), newTraceId()];
+    await sendSpans(server, as, [{ traceId: recent, start: now - 3600n * SECOND }]);
+    await sendSpans(server, as, [{ traceId: old, start: now - 5n * 86_400n * SECOND }]);
+    const listed = async (query: string) =>
+      (await all(server, `/v1/traces?${query}`, as)).map((trace): string => trace.traceId);
+    const dayAgo = new Date(Number((now - 86_400n * SECOND) / 1_000_000n)).toISOString();
+    expect(await listed(`started_after=${dayAgo}`)).toEqual([recent]);
+    expect(await listed(`started_before=${dayAgo}`)).toEqual([old]);
+    expect(await listed(`created_after=${dayAgo}`)).toEqual([recent, old]);
+    expect(await listed(`created_before=${dayAgo}`)).toEqual([]);
+  });
+
+  test('two ranges of starts that follow each other list each trace once, to the nanosecond', async () => {
+    const as = await sender();
+    const [first, second, third] = [newTraceId(), newTraceId(), newTraceId()];
+    await sendSpans(server, as, [
+      { traceId: first, start: START - 1n },
+      { traceId: second, start: START },
+      { traceId: third, start: START + 1n },
+    ]);
+    const at = '2023-11-14T22:13:20.000Z';
+    const listed = async (query: string) =>
+      (await all(server, `/v1/traces?limit=1&${query}`, as)).map((trace): string => trace.traceId);
+    expect(await listed(`started_before=${at}`)).toEqual([first]);
+    expect(await listed(`started_after=${at}`)).toEqual([third, second]);
+    expect(await listed(`started_after=${at}&service=travel-agent`)).toEqual([third, second]);
+    expect(await listed(`started_after=2023-11-15T03:43:20%2B05:30`)).toEqual([third, second]);
+    expect((await server.call('GET', '/v1/traces?started_after=yesterday', { as })).status).toBe(422);
   });
 
   test('lists all of many traces with the same time', async () => {

@@ -48,6 +48,7 @@ test('a waterfall has the fields that a display needs, and no attributes', async
       startTime: '1970-01-01T00:00:00.000001000Z',
       durationMs: 3,
       error: false,
+      errorType: null,
       serviceName: 'billing',
       genAi: null,
       uses: [],
@@ -63,6 +64,7 @@ test('a waterfall has the fields that a display needs, and no attributes', async
       startTime: '1970-01-01T00:00:00.000002000Z',
       durationMs: 1,
       error: true,
+      errorType: null,
       serviceName: 'billing',
       genAi: { operation: 'chat', model: 'gpt-5', agent: 'planner', tool: null },
       // Only a call of the agent itself would be an observation of it.

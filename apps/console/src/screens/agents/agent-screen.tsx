@@ -4,21 +4,22 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { SelectFilter, Views } from '../../components/filters.tsx';
+import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatNumber, plural } from '../../components/format.ts';
 import { MeaningMark, Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
+import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import type { PagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
+import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { apiPath } from '../../data/curl.ts';
 import classes from './agents.module.css';
 import { UsageCharts } from '../usage/usage-charts.tsx';
-import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 
 const keyOf = ({ providerId, kind, name }: AgentUse) => `${providerId}/${kind}/${name}`;
 
@@ -82,7 +83,7 @@ const COLUMNS: Column<AgentUse>[] = [
 
 export function AgentScreen(): ReactNode {
   const { agentId } = useParams({ from: '/agents/$agentId' });
-  const range = useUsageRange();
+  const range = useTimeRange(HOUR_MS);
   const { data: agent, error, refetch } = useQuery(getAgentOptions({ path: { agent_id: agentId }, query: range }));
   if (agent === undefined) {
     return (
@@ -135,7 +136,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
             {plural(usage.calls, 'call')}, {plural(usage.errors, 'error')}, {formatCompact(usage.inputTokens)} tokens
             in, {formatCompact(usage.outputTokens)} out
           </span>
-          <SelectFilter name="hours" label="Last 30 days" choices={PERIODS} width={130} />
+          <RangeFilter label="Last 30 days" periods={USAGE_PERIODS} step={HOUR_MS} />
         </>
       }
     >

@@ -2,10 +2,11 @@ import { type Agent, listAgents } from '@quartermaster/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
+import { TextFilter, Views } from '../../components/filters.tsx';
 import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
+import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { ConnectLink } from '../connect/connect-link.tsx';
 import { useSortedColumns } from '../../components/sorted-columns.ts';
@@ -13,9 +14,9 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
+import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { usageColumns } from '../usage/usage-columns.tsx';
-import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 
 const keyOf = ({ id }: Agent) => id;
 
@@ -86,7 +87,7 @@ export function AgentsScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const filter = useTenantFilter();
-  const range = useUsageRange();
+  const range = useTimeRange(HOUR_MS);
   const { view = 'all', q, sort } = state;
   const columns = useSortedColumns(COLUMNS, ORDERS);
   const query = {
@@ -121,7 +122,7 @@ export function AgentsScreen(): ReactNode {
           />
           <span className="grow" />
           <TextFilter name="q" label="Search agents" />
-          <SelectFilter name="hours" label="Last 30 days" choices={PERIODS} width={130} />
+          <RangeFilter label="Last 30 days" periods={USAGE_PERIODS} step={HOUR_MS} />
         </>
       }
     >

@@ -7,15 +7,17 @@ import { formatNumber } from '../../components/format.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
+import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
+import { MINUTE_MS, PERIODS } from '../../data/time-range.ts';
 import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
 import { AuditPanel } from './audit-panel.tsx';
 import classes from './audit.module.css';
-import { actorOf, PERIODS, textOfChange, useAuditQuery } from './audit-query.ts';
+import { actorOf, textOfChange, useAuditQuery } from './audit-query.ts';
 import { ChainStatus } from './chain-status.tsx';
 import { CsvButton } from './csv-button.tsx';
 
@@ -131,8 +133,7 @@ export function AuditScreen(): ReactNode {
           <SelectFilter name="operation" label="Operation" choices={operations} width={190} listWidth={320} />
           <TextFilter name="target" label="Target id" width={142} />
           <SelectFilter name="outcome" label="Outcome" choices={['success', 'failure', 'denied']} width={112} />
-          <SelectFilter name="period" label="Any time" choices={PERIODS} width={150} />
-          {state['period'] === 'between' && <Between />}
+          <RangeFilter label="Any time" periods={PERIODS} step={MINUTE_MS} />
         </>
       }
     >
@@ -145,29 +146,5 @@ export function AuditScreen(): ReactNode {
         renderPanel={(event, close) => <AuditPanel key={event.id} event={event} close={close} />}
       />
     </Screen>
-  );
-}
-
-function Between(): ReactNode {
-  const [state, setState] = useUrlState();
-  return (
-    <span className="row">
-      <label className={classes.date}>
-        From{' '}
-        <input
-          type="date"
-          value={state['from'] ?? ''}
-          onChange={(event) => setState({ from: event.currentTarget.value })}
-        />
-      </label>
-      <label className={classes.date}>
-        to{' '}
-        <input
-          type="date"
-          value={state['to'] ?? ''}
-          onChange={(event) => setState({ to: event.currentTarget.value })}
-        />
-      </label>
-    </span>
   );
 }

@@ -5,17 +5,18 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { SelectFilter, Views } from '../../components/filters.tsx';
+import { Views } from '../../components/filters.tsx';
 import { formatNumber, plural } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
 import { type Meaning, MeaningMark, Tag } from '../../components/marks.tsx';
+import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { ConnectLink } from '../connect/connect-link.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
+import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { useUrlState } from '../../data/url-state.ts';
-import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 import { layoutOf, type MapNode } from './layout.ts';
 import classes from './map.module.css';
 import { MapDrawing } from './map-drawing.tsx';
@@ -26,7 +27,7 @@ const MEANINGS: readonly Meaning[] = ['unknown', 'blocked', 'declared'];
 export function MapScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const filter = useTenantFilter();
-  const query = { ...filter, ...useUsageRange() };
+  const query = { ...filter, ...useTimeRange(HOUR_MS) };
   const { data: graph, error, refetch } = useQuery(getGraphOptions({ query }));
   const isTable = state['as'] === 'table';
   useKeys({ Escape: () => setState({ agent: undefined, provider: undefined }) });
@@ -58,7 +59,7 @@ export function MapScreen(): ReactNode {
               Show all again
             </Button>
           )}
-          <SelectFilter name="hours" label="Last 30 days" choices={PERIODS} width={130} />
+          <RangeFilter label="Last 30 days" periods={USAGE_PERIODS} step={HOUR_MS} />
           <Views
             name="as"
             label="Form"

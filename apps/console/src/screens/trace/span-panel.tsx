@@ -37,7 +37,7 @@ export function usePrefetchedSpan(traceId: string, outline: Row['span'] | undefi
 
 /** One span. The waterfall has only its outline; attributes and events are read when the panel opens. */
 export function SpanPanel({ traceId, row: { span: outline, start }, close }: Props): ReactNode {
-  const { name, kind, error: hasFailed, durationMs } = outline;
+  const { name, kind, error: hasFailed, errorType, durationMs } = outline;
   const { data, error, refetch } = useQuery(spanQuery(traceId, outline));
   // The outline tells which one is meant.
   const span = data?.find((each) => each.startTime === outline.startTime) ?? data?.[0];
@@ -51,6 +51,7 @@ export function SpanPanel({ traceId, row: { span: outline, start }, close }: Pro
           <div className="row">
             <Tag>{kind}</Tag>
             {hasFailed && <StateMark state="error" tone="danger" />}
+            {errorType !== null && <code className="danger">{errorType}</code>}
             <span className="num">{formatDuration(durationMs)}</span>
           </div>
         </>

@@ -161,7 +161,7 @@ const SpanRow = memo(function SpanRow(props: RowProps): ReactNode {
           <span className={classes.toggle} />
         )}
         {isError && (
-          <span className="danger" title="Error">
+          <span className="danger" title={span.errorType ?? 'Error'}>
             <Icon name="warning" size={13} />
           </span>
         )}

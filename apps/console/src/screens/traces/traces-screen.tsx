@@ -4,20 +4,15 @@ import type { ReactNode } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { formatDuration, formatNumber } from '../../components/format.ts';
+import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { ConnectLink } from '../connect/connect-link.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { type PagedList, usePagedList } from '../../data/pages.ts';
+import { type PagedList, useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
-import { useUrlState, useStartOfPeriod } from '../../data/url-state.ts';
-
-const PERIODS = [
-  { value: '1', label: 'Last hour' },
-  { value: '24', label: 'Last 24 hours' },
-  { value: '168', label: 'Last 7 days' },
-  { value: '720', label: 'Last 30 days' },
-];
+import { MINUTE_MS, PERIODS, useTimeRange } from '../../data/time-range.ts';
+import { useUrlState } from '../../data/url-state.ts';
 
 const DURATIONS = [
   { value: '100', label: '100 ms or more' },
@@ -26,10 +21,17 @@ const DURATIONS = [
   { value: '60000', label: '1 min or more' },
 ];
 
+const FAILED_KINDS = [
+  { value: 'model', label: 'A model call failed' },
+  { value: 'tool', label: 'A tool call failed' },
+  { value: 'agent', label: 'An agent failed' },
+] as const;
+
 const keyOf = ({ traceId, tenantId, subTenantId }: Trace) => `${traceId}/${tenantId}/${subTenantId ?? ''}`;
 
 const COLUMNS: Column<Trace>[] = [
   { key: 'start', header: 'Started', width: '96px', cell: ({ startTime }) => <Time at={startTime} /> },
+  { key: 'received', header: 'Received', width: '92px', cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
     key: 'name',
     header: 'Trace',
@@ -62,8 +64,21 @@ const COLUMNS: Column<Trace>[] = [
     header: 'Errors',
     width: '58px',
     isNumber: true,
-    cell: ({ errorCount }) =>
-      errorCount === 0 ? <span className="dim">0</span> : <strong className="danger">{errorCount}</strong>,
+    cell: ({ errorCount, failures }) =>
+      errorCount === 0 ? (
+        <span className="dim">0</span>
+      ) : (
+        <strong className="danger" title={failures.map(failureText).join(', ')}>
+          {errorCount}
+        </strong>
+      ),
+  },
+  {
+    key: 'failures',
+    isWideOnly: true,
+    header: 'Failed calls',
+    width: 'minmax(110px, 1.2fr)',
+    cell: ({ failures }) => <Names names={failures.map(failureText)} />,
   },
   {
     key: 'duration',
@@ -74,6 +89,11 @@ const COLUMNS: Column<Trace>[] = [
   },
 ];
 
+/** `search: TimeoutError`. */
+function failureText({ name, errorType }: Trace['failures'][number]): string {
+  return errorType === null ? name : `${name}: ${errorType}`;
+}
+
 function Names({ names }: { names: readonly string[] }): ReactNode {
   return <span title={names.join(', ')}>{names.join(', ')}</span>;
 }
@@ -82,15 +102,16 @@ export function TracesScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const { list, query } = useTraces();
+  const items = useDistinct(list.items, keyOf);
   const hasFilter = Object.keys(query).some((name) => name !== 'tenant_id');
   return (
     <Screen
       title="Traces"
-      summary="What agents did, from their OpenTelemetry traces. The latest received is first."
+      summary="What agents did, from their OpenTelemetry traces. Those that started last are first."
       request={{ method: 'GET', path: '/v1/traces', query }}
       toolbar={
         <>
-          <SelectFilter name="hours" label="Any time" choices={PERIODS} width={130} />
+          <RangeFilter label="Any time" periods={PERIODS} step={MINUTE_MS} />
           <TextFilter name="service" label="Service" width={130} />
           <TextFilter name="agent" label="Agent" width={130} />
           <TextFilter name="model" label="Model" width={130} />
@@ -102,12 +123,14 @@ export function TracesScreen(): ReactNode {
             choices={[{ value: '1', label: 'With errors' }]}
             width={130}
           />
+          <SelectFilter name="failed" label="Any call" choices={FAILED_KINDS} width={150} />
+          <TextFilter name="failure" label="Name of failed call" width={160} />
         </>
       }
     >
       <DataTable
         label="Traces"
-        list={list}
+        list={{ ...list, items }}
         columns={COLUMNS}
         keyOf={keyOf}
         active={state['row']}
@@ -129,19 +152,25 @@ export function TracesScreen(): ReactNode {
   );
 }
 
-function useTraces(): { list: PagedList<Trace>; query: Record<string, string | number | boolean> } {
-  const [{ hours, service, agent, model, tool, min, errors }] = useUrlState();
+type TraceQuery = NonNullable<NonNullable<Parameters<typeof listTraces>[0]>['query']>;
+
+function useTraces(): { list: PagedList<Trace>; query: TraceQuery } {
+  const [{ service, agent, model, tool, min, errors, failed, failure }] = useUrlState();
   const filter = useTenantFilter();
-  const since = useStartOfPeriod(hours);
+  const { from, to } = useTimeRange(MINUTE_MS);
+  const failedKind = FAILED_KINDS.find(({ value }) => value === failed)?.value;
   const query = {
     ...filter,
-    ...(since !== undefined && { created_after: since }),
+    ...(from !== undefined && { started_after: from }),
+    ...(to !== undefined && { started_before: to }),
     ...(service !== undefined && { service }),
     ...(agent !== undefined && { agent }),
     ...(model !== undefined && { model }),
     ...(tool !== undefined && { tool }),
     ...(min !== undefined && { min_duration_ms: Number(min) }),
     ...(errors !== undefined && { errors_only: true }),
+    ...(failedKind !== undefined && { failed_kind: failedKind }),
+    ...(failure !== undefined && { failed_name: failure }),
   };
   const list = usePagedList({
     key: ['traces', query],

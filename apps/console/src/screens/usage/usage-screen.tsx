@@ -2,10 +2,11 @@ import { listUsage, type Usage } from '@quartermaster/client';
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { SelectFilter, Views } from '../../components/filters.tsx';
+import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatDuration } from '../../components/format.ts';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
+import { RangeFilter } from '../../components/range-filter.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { ConnectLink } from '../connect/connect-link.tsx';
@@ -14,10 +15,10 @@ import { Empty } from '../../components/states.tsx';
 import { type Providers, providerLabel, useProviders } from '../../data/names.ts';
 import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
-import { type UrlState, useUrlParameter, useUrlState } from '../../data/url-state.ts';
+import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
+import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { UsageCharts } from './usage-charts.tsx';
 import { usageColumns } from './usage-columns.tsx';
-import { PERIODS, useUsageRange } from './usage-range.ts';
 
 type Grouping = {
   label: string;
@@ -53,7 +54,7 @@ const keyOf = ({ tenantId, subTenantId, providerId, kind, name, agent, account }
 export function UsageScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const tenant = useTenantFilter();
-  const range = useUsageRange();
+  const range = useTimeRange(HOUR_MS);
   const { view = '', sort = '' } = state;
   const grouping: Grouping = isKeyOf(GROUPINGS, view) ? GROUPINGS[view] : GROUPINGS.models;
   const filter = { ...tenant, ...limitsOf(state, grouping) };
@@ -87,7 +88,7 @@ export function UsageScreen(): ReactNode {
               Show all again
             </Button>
           )}
-          <SelectFilter name="hours" label="Last 30 days" choices={PERIODS} width={130} />
+          <RangeFilter label="Last 30 days" periods={USAGE_PERIODS} step={HOUR_MS} />
         </>
       }
     >
@@ -171,15 +172,18 @@ function WhatIsShown({ state: { kind, provider, name, agent, account } }: { stat
 
 function useColumns(grouping: Grouping): Column<Usage>[] {
   const providers = useProviders();
-  const hours = useUrlParameter('hours');
-  const columns = useMemo(() => columnsOf(grouping, hours, providers), [grouping, hours, providers]);
+  const [{ hours, from, to }] = useUrlState();
+  const columns = useMemo(
+    () => columnsOf(grouping, { hours, from, to }, providers),
+    [grouping, hours, from, to, providers],
+  );
   return useSortedColumns(columns, ORDERS);
 }
 
-function columnsOf(grouping: Grouping, hours: string | undefined, { byId }: Providers): Column<Usage>[] {
+function columnsOf(grouping: Grouping, range: UrlState, { byId }: Providers): Column<Usage>[] {
   const { by } = grouping;
   const more = (row: Usage, text: string | null) => (
-    <RowLink path="/usage" search={{ hours, ...moreOf(row, grouping) }} className="truncate">
+    <RowLink path="/usage" search={{ ...range, ...moreOf(row, grouping) }} className="truncate">
       <strong>{text}</strong>
     </RowLink>
   );

@@ -38,6 +38,7 @@ async function createTraces(db: Schema): Promise<void> {
     .addColumn('models', 'text', withDefault(''))
     .addColumn('tools', 'text', withDefault(''))
     .addColumn('agents', 'text', withDefault(''))
+    .addColumn('failures', 'text', withDefault(''))
     // Most traces have one block. Its index is stored here, which saves a row in `trace_blocks`.
     .addColumn('first_spans', blob)
     .addColumn('first_calls', blob)
@@ -45,15 +46,19 @@ async function createTraces(db: Schema): Promise<void> {
     .addPrimaryKeyConstraint('traces_key', ['tenant_id', 'sub_tenant_id', 'trace_id'])
     .execute();
   const index = indexesOn(db, 'traces');
-  await index('traces_by_time', ['created_at desc', 'trace_id desc']);
-  await index('traces_by_tenant', ['tenant_id', 'created_at desc', 'trace_id desc']);
+  // Lists are sorted by the start of a trace.
+  await index('traces_by_time', ['start_time desc', 'trace_id desc']);
+  await index('traces_by_tenant', ['tenant_id', 'start_time desc', 'trace_id desc']);
+  // Finds the oldest traces, for retention. A sender chooses the start of a trace, but not when it is received. The trace id is for
+  // Postgres, which would look up traces by this index if it were smaller than that of the key.
+  await index('traces_by_receipt', ['tenant_id', 'created_at desc', 'trace_id desc']);
   // PostgreSQL only: finds a trace for callers who see all tenants. On SQLite it would be a third of the pages that a batch of
   // spans writes, so the trace is looked up in each place instead (ADR 11).
   if (isPostgres(db)) await index('traces_by_trace', ['trace_id']);
   // It has the whole sort order of the list. Otherwise SQLite considers it equal to `traces_by_tenant`, and may choose either.
   await sql`
     create index traces_by_place on traces
-      (tenant_id, sub_tenant_id, created_at desc, (trace_id || '/' || tenant_id || '/' || sub_tenant_id) desc)
+      (tenant_id, sub_tenant_id, start_time desc, (trace_id || '/' || tenant_id || '/' || sub_tenant_id) desc)
     where sub_tenant_id <> ''`.execute(db);
 }
 

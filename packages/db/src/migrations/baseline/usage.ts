@@ -40,6 +40,9 @@ export async function createUsageTables(db: Schema): Promise<void> {
     .addColumn('output_tokens', 'integer', required)
     // Microseconds, since whole numbers add up exactly.
     .addColumn('duration_us', 'integer', required)
+    // Of its calls: milliseconds since 1970.
+    .addColumn('first_at', 'integer', required)
+    .addColumn('last_at', 'integer', required)
     .addPrimaryKeyConstraint('usage_rollups_pk', ['tenant_id', 'series_id', 'period', 'start_time'])
     .execute();
   // Finds the oldest rows, for retention.
