@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -414,7 +414,7 @@ export type RegisterInput = {
  */
 export type RegistrationUserInput = {
     /**
-     * An email address. It is compared case-insensitively.
+     * An email address. Its domain may be internationalised, such as `例え.テスト`, or in punycode. It is compared case-insensitively, and by the punycode of its domain.
      */
     email: string;
     displayName?: string | null;
@@ -501,6 +501,11 @@ export type CreateProviderInput = {
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
+    /**
+     * What happens to items that a later sync adds. If it is left out: `review`.
+     */
+    newItems?: NewItems;
+    headers?: Array<ProviderHeaderInput> | null;
     metadata?: Metadata | null;
     /**
      * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
@@ -513,6 +518,25 @@ export type CreateProviderInput = {
 };
 
 /**
+ * What happens to items that a sync adds after the first successful one. `review`: they are `pending`, and no session grants them until a person decides. `allow`: they are `available` at once.
+ */
+export type NewItems = 'review' | 'allow';
+
+/**
+ * A request header that is sent to a provider.
+ */
+export type ProviderHeaderInput = {
+    /**
+     * The name of the header. Headers that control the connection, and those of credentials, are refused.
+     */
+    name: string;
+    /**
+     * The value, 1 to 1024 printable ASCII characters. Everybody who may read the provider can read it.
+     */
+    value: string;
+};
+
+/**
  * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateProviderInput = {
@@ -522,7 +546,7 @@ export type UpdateProviderInput = {
     description?: string | null;
     kind?: ProviderKind;
     /**
-     * The base URL. If the new one is outside the address that the credential is bound to, the credential is revoked and its secret erased.
+     * The base URL. If the new one is outside the address that the credential or a secret header is bound to, all of them are revoked and their secrets erased.
      */
     baseUrl?: string | null;
     /**
@@ -530,6 +554,11 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
+    /**
+     * What happens to items that a later sync adds. Items that are `pending` already stay so.
+     */
+    newItems?: NewItems;
+    headers?: Array<ProviderHeaderInput> | null;
     metadata?: Metadata | null;
 };
 
@@ -625,6 +654,16 @@ export type ApplyRecommendationsInput = {
      * The `applyId` of a recommendation that you applied before, in the same tenant: this call then belongs to the same apply, and one undo takes both back. An apply has at most 1,000 recommendations. If left out, the call is an apply of its own.
      */
     applyId?: string | null;
+};
+
+/**
+ * The secret value of a header.
+ */
+export type PutProviderSecretHeaderInput = {
+    /**
+     * The secret, 1 to 4096 printable ASCII characters. It is encrypted at rest, sent to the provider only by syncs, and never returned.
+     */
+    secret: string;
 };
 
 /**
@@ -1641,9 +1680,9 @@ export type Credential = {
      */
     rotationCount: number;
     /**
-     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.
+     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `header`: syncs send it in a header of its own. `former`: it was replaced. Null for other kinds.
      */
-    slot: 'current' | 'standby' | 'former' | null;
+    slot: 'current' | 'standby' | 'header' | 'former' | null;
     /**
      * The request header in which a provider's secret is sent. Null for other kinds.
      */
@@ -2919,13 +2958,30 @@ export type Provider = {
      */
     healthReason: string | null;
     /**
+     * When the first sync failed or was doubtful since the last healthy one. Null: the health is `healthy` or `unknown`.
+     */
+    unhealthySince: Timestamp | null;
+    /**
      * When the inventory was last synced. Null: never.
      */
     inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
+    newItems: NewItems;
+    /**
+     * Headers that syncs send to the provider. Secret headers are not among them.
+     */
+    headers: Array<ProviderHeader>;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+};
+
+/**
+ * A request header that is sent to a provider.
+ */
+export type ProviderHeader = {
+    name: string;
+    value: string;
 };
 
 /**
@@ -2979,6 +3035,10 @@ export type InventoryItem = {
      * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
      */
     drift: Drift | null;
+    /**
+     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
+     */
+    renamedFrom: string | null;
     firstSeenAt: Timestamp;
     lastSeenAt: Timestamp;
     createdAt: Timestamp;
@@ -3282,6 +3342,10 @@ export type InventorySync = {
      */
     added: number;
     /**
+     * How many of the added items are `pending`: they wait for a decision.
+     */
+    pending: number;
+    /**
      * How many known items changed, are available again, or differ from the accepted definition (drift).
      */
     updated: number;
@@ -3524,9 +3588,9 @@ export type CreatedKey = {
      */
     rotationCount: number;
     /**
-     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.
+     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `header`: syncs send it in a header of its own. `former`: it was replaced. Null for other kinds.
      */
-    slot: 'current' | 'standby' | 'former' | null;
+    slot: 'current' | 'standby' | 'header' | 'former' | null;
     /**
      * The request header in which a provider's secret is sent. Null for other kinds.
      */
@@ -3680,8 +3744,8 @@ export type TelemetryProblem = {
  * - `rate_limited`: Too many requests, or too much telemetry at once (429).
  * - `tenant_limit_reached`: A limit of the tenant is reached (409).
  * - `body_too_large`: The body is larger than the server accepts (413).
- * - `media_type_unsupported`: The body is neither protobuf nor JSON, or is compressed in another way than gzip (415).
- * - `request_malformed`: The body could not be decoded (400).
+ * - `media_type_unsupported`: The body is neither protobuf nor JSON, or is compressed in another way than gzip, deflate or zstd (415).
+ * - `request_malformed`: The body could not be decompressed or decoded (400).
  * - `server_failed`: The server or its database was not ready, or failed (5xx).
  * - `records_rejected`: Some records of an accepted request were rejected, as its partial success says.
  * - `metrics_dropped`: Metric data points were received and dropped. Calls and tokens are read from spans and log records.
@@ -4213,6 +4277,21 @@ export type UserPage = {
 };
 
 /**
+ * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+ */
+export type IdentityRelink = {
+    userId: string;
+    /**
+     * Until when another identity may take over. Null: it may not.
+     */
+    allowedUntil: Timestamp | null;
+    /**
+     * Who allowed it: `user:<id>` or `service_account:<tenant>/<id>`. Null: it is not allowed.
+     */
+    allowedBy: string | null;
+};
+
+/**
  * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
  */
 export type TenantFilter = string | null;
@@ -4306,6 +4385,11 @@ export type RecommendationStatusFilter = RecommendationStatus | null;
  * Only recommendations of this kind.
  */
 export type RecommendationKindFilter = RecommendationKind | null;
+
+/**
+ * The name of the header. Upper and lower case are the same.
+ */
+export type HeaderName = string;
 
 /**
  * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, the first answer is returned again. If the service stops after the effect and before it has stored the answer, a repeated request is carried out again, one minute later at the earliest. 422 if the key was used for another request. 409 while the first request is still running. 1 to 255 printable ASCII characters, such as a UUID.
@@ -5811,7 +5895,7 @@ export type GetGraphResponse = GetGraphResponses[keyof GetGraphResponses];
 
 export type IngestLogsData = {
     /**
-     * An ExportLogsServiceRequest, with gzip or without compression.
+     * An ExportLogsServiceRequest, with gzip, deflate or zstd, or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -6553,7 +6637,7 @@ export type RevokeMySessionResponse = RevokeMySessionResponses[keyof RevokeMySes
 
 export type IngestMetricsData = {
     /**
-     * An ExportMetricsServiceRequest, with gzip or without compression.
+     * An ExportMetricsServiceRequest, with gzip, deflate or zstd, or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -8294,6 +8378,174 @@ export type ApplyProviderRecommendationsResponses = {
 };
 
 export type ApplyProviderRecommendationsResponse = ApplyProviderRecommendationsResponses[keyof ApplyProviderRecommendationsResponses];
+
+export type DeleteProviderSecretHeaderData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The provider's id.
+         */
+        provider_id: string;
+        /**
+         * The name of the header. Upper and lower case are the same.
+         */
+        header_name: string;
+    };
+    query?: never;
+    url: '/v1/providers/{provider_id}/secret-headers/{header_name}';
+};
+
+export type DeleteProviderSecretHeaderErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found), `provider_credential_not_found` (Provider credential not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record has changed).
+     */
+    412: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type DeleteProviderSecretHeaderError = DeleteProviderSecretHeaderErrors[keyof DeleteProviderSecretHeaderErrors];
+
+export type DeleteProviderSecretHeaderResponses = {
+    /**
+     * The metadata of a key or secret. The secret itself is never returned.
+     */
+    200: Credential;
+};
+
+export type DeleteProviderSecretHeaderResponse = DeleteProviderSecretHeaderResponses[keyof DeleteProviderSecretHeaderResponses];
+
+export type PutProviderSecretHeaderData = {
+    body: PutProviderSecretHeaderInput;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The provider's id.
+         */
+        provider_id: string;
+        /**
+         * The name of the header. Upper and lower case are the same.
+         */
+        header_name: string;
+    };
+    query?: never;
+    url: '/v1/providers/{provider_id}/secret-headers/{header_name}';
+};
+
+export type PutProviderSecretHeaderErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record has changed).
+     */
+    412: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type PutProviderSecretHeaderError = PutProviderSecretHeaderErrors[keyof PutProviderSecretHeaderErrors];
+
+export type PutProviderSecretHeaderResponses = {
+    /**
+     * The metadata of a key or secret. The secret itself is never returned.
+     */
+    200: Credential;
+};
+
+export type PutProviderSecretHeaderResponse = PutProviderSecretHeaderResponses[keyof PutProviderSecretHeaderResponses];
 
 export type SyncProviderInventoryData = {
     body?: never;
@@ -11265,7 +11517,7 @@ export type ListTracesResponse = ListTracesResponses[keyof ListTracesResponses];
 
 export type IngestTracesData = {
     /**
-     * An ExportTraceServiceRequest, with gzip or without compression.
+     * An ExportTraceServiceRequest, with gzip, deflate or zstd, or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -11950,6 +12202,200 @@ export type EnableUserResponses = {
 };
 
 export type EnableUserResponse = EnableUserResponses[keyof EnableUserResponses];
+
+export type WithdrawIdentityRelinkData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/identity-relink';
+};
+
+export type WithdrawIdentityRelinkErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type WithdrawIdentityRelinkError = WithdrawIdentityRelinkErrors[keyof WithdrawIdentityRelinkErrors];
+
+export type WithdrawIdentityRelinkResponses = {
+    /**
+     * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+     */
+    200: IdentityRelink;
+};
+
+export type WithdrawIdentityRelinkResponse = WithdrawIdentityRelinkResponses[keyof WithdrawIdentityRelinkResponses];
+
+export type GetIdentityRelinkData = {
+    body?: never;
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/identity-relink';
+};
+
+export type GetIdentityRelinkErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetIdentityRelinkError = GetIdentityRelinkErrors[keyof GetIdentityRelinkErrors];
+
+export type GetIdentityRelinkResponses = {
+    /**
+     * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+     */
+    200: IdentityRelink;
+};
+
+export type GetIdentityRelinkResponse = GetIdentityRelinkResponses[keyof GetIdentityRelinkResponses];
+
+export type AllowIdentityRelinkData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/identity-relink';
+};
+
+export type AllowIdentityRelinkErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `user_not_active` (User not active).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type AllowIdentityRelinkError = AllowIdentityRelinkErrors[keyof AllowIdentityRelinkErrors];
+
+export type AllowIdentityRelinkResponses = {
+    /**
+     * Whether the next sign-in with the verified email of a user may replace the identity of the user.
+     */
+    200: IdentityRelink;
+};
+
+export type AllowIdentityRelinkResponse = AllowIdentityRelinkResponses[keyof AllowIdentityRelinkResponses];
 
 export type RevokePlatformAdministratorData = {
     body?: never;
