@@ -40,7 +40,7 @@ export async function findDeclaredStates(
   const itemsOf = await findCoveringItems(db, tenant, subjects);
   const isDeclaring = (item: InventoryItem | undefined) =>
     item !== undefined && item.status !== 'retired' && item.status !== 'pending';
-  const isPending = (subject: ObservedSubject) => itemsOf(subject).own?.status === 'pending';
+  const isPending = (subject: ObservedSubject) => itemsOf(subject).exactItem?.status === 'pending';
   const rest = subjects.filter((subject) => !isDeclaring(itemsOf(subject).deciding) && !isPending(subject));
   const isInManifest = await manifestDeclarations(db, tenant, rest);
   return (subject) => {
