@@ -1,6 +1,7 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { countedRecordBytes, recomputedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { afterAll, expect, onTestFinished, type RunnerTestSuite } from 'vitest';
+import { keptValues } from '../../src/platform/audit/kept-values.ts';
 import { OPERATIONS } from '../support/records.ts';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
@@ -130,7 +131,7 @@ type Updates = {
 
 /**
  * Expects a PUT to update by presence: an absent field stays, null clears, a value sets. Each change is one audit event,
- * which names the field and not its value. A request that changes nothing leaves `updatedAt` and the audit as they were.
+ * which names the field, and has its value only if the audit keeps it. A request that changes nothing leaves `updatedAt` and the audit as they were.
  */
 export async function expectUpdatesByPresence(server: TestServer, updates: Updates): Promise<void> {
   const { path, as, operationId, target, fields } = updates;
@@ -147,7 +148,10 @@ export async function expectUpdatesByPresence(server: TestServer, updates: Updat
     const [event, ...older] = await events();
     expect(older).toHaveLength(known);
     expect(event).toMatchObject({ outcome: 'success', changedFields: [field], count: 1 });
-    if (typeof sent === 'string') expect(JSON.stringify(event)).not.toContain(JSON.stringify(sent));
+    // Only `changes` has values, and only those that the audit keeps.
+    const { changes, ...named } = event;
+    expect(changes).toEqual(keptValues({ fields: [field], before: record, after: updated }));
+    if (typeof sent === 'string') expect(JSON.stringify(named)).not.toContain(JSON.stringify(sent));
     server.travel(1000);
     expect(await put({ [field]: sent })).toEqual(updated);
     expect(await put({})).toEqual(updated);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import type { TestServer } from '../support/server.ts';
 import { sendSpans } from '../telemetry/traces/sending.ts';
-import { create, type Input, idOf, OWNER, observed, PATH_PARAMETERS } from './world.ts';
+import { create, type Input, idOf, keyWith, OWNER, observed, PATH_PARAMETERS } from './world.ts';
 
 /** A place for an id in a query or body. `path` leads to it through the input; `[]` is the first element of a list. */
 export type IdPlace = { operation: Operation; path: string[] };
@@ -80,8 +80,18 @@ export const ID_FIELDS: Record<string, IdField> = {
     },
   },
   applyId: {
-    makers: { apply: async (server) => ({ id: await ownersId(server, 'apply_id') }) },
-    inert: 'only the account that applied something may add to its apply',
+    makers: {
+      // Only who applied something may add to its apply. So the owner's key applies, with which the owner then calls.
+      async apply(server) {
+        const as = { key: await keyWith(server, OWNER, ['*']) };
+        const { providerId } = await observed(server, OWNER);
+        const path = `/v1/providers/${providerId}/recommendations`;
+        const open = await server.ok('GET', `${path}?kind=register_item`, { as });
+        const body = { recommendationIds: [open.items[0].id] };
+        const { applied } = await server.ok('POST', `${path}/apply`, { as, body });
+        return { id: applied[0].applyId, path: { provider_id: providerId } };
+      },
+    },
   },
   'search_service_accounts.ids': { makers: account },
   'search_credentials.ids': {
