@@ -4,6 +4,7 @@ import { UseStateSchema } from './graph.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
+import { costField } from './prices.ts';
 import { ObservationRiskSchema, ObservationStatusSchema } from './runtime-observations.ts';
 
 /** The maximum number of accounts and of used items in the record of an agent. */
@@ -15,6 +16,7 @@ const usageFields = {
   errors: z.int().describe('How many of them failed.'),
   inputTokens: z.int(),
   outputTokens: z.int(),
+  cost: costField,
 };
 
 const AgentUsageSchema = z

@@ -1,12 +1,19 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
-import { addToRollups, type Rollup, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
+import {
+  addToRollups,
+  NO_USAGE,
+  type Rollup,
+  USAGE_SUMS,
+  type UsageSums,
+} from '@quartermaster/db/repositories/usage-rollups.ts';
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
+import { TOKEN_COUNTS } from '../calls/call-span.ts';
 import { type Call, errorsOf, nameAt } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from '../periods.ts';
 import { findOrCreateSeries, findSeriesOfRemoved } from './series.ts';
@@ -111,14 +118,13 @@ function addCall(byHour: Map<number, UsageSums>, { call, by }: CallChange): void
   const hour = Math.floor(call.countedAt / HOUR_MS);
   let sums = byHour.get(hour);
   if (!sums) {
-    sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
+    sums = { ...NO_USAGE };
     byHour.set(hour, sums);
   }
   const calls = by * call.times;
   sums.calls += calls;
   sums.errors += by * errorsOf(call);
-  sums.inputTokens += by * call.inputTokens;
-  sums.outputTokens += by * call.outputTokens;
+  for (const count of TOKEN_COUNTS) sums[count] += by * call[count];
   sums.durationUs += Math.sign(calls) * Math.max(0, call.durationUs);
 }
 
@@ -129,18 +135,14 @@ function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {
 }
 
 function sumOf(a: UsageSums, b: UsageSums): UsageSums {
-  return {
-    calls: a.calls + b.calls,
-    errors: a.errors + b.errors,
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    durationUs: a.durationUs + b.durationUs,
-  };
+  const sums = { ...NO_USAGE };
+  for (const name of USAGE_SUMS) sums[name] = a[name] + b[name];
+  return sums;
 }
 
 /** Whether calls are only taken back. */
-function isRemoval({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
-  return Math.max(calls, errors, inputTokens, outputTokens, durationUs) <= 0;
+function isRemoval(sums: UsageSums): boolean {
+  return USAGE_SUMS.every((name) => sums[name] <= 0);
 }
 
 /** Whether calls failed that were counted before. */
@@ -148,8 +150,8 @@ function isFailureAlone({ calls, errors, inputTokens, outputTokens }: UsageSums)
   return errors > 0 && calls === 0 && inputTokens === 0 && outputTokens === 0;
 }
 
-function isZero({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
-  return calls === 0 && errors === 0 && inputTokens === 0 && outputTokens === 0 && durationUs === 0;
+function isZero(sums: UsageSums): boolean {
+  return USAGE_SUMS.every((name) => sums[name] === 0);
 }
 
 function rollupKey({ seriesId, period, startTime }: Pick<Rollup, 'seriesId' | 'period' | 'startTime'>): string {
