@@ -48,6 +48,8 @@ function callersOf({ operationId }: Operation): { first: Credential; second: Cre
   return operationId === 'list_my_sessions' ? users : { first: worker, second: server.admin };
 }
 
+const PRICE = { validFrom: '2026-01-01', inputPrice: 1, outputPrice: 2 };
+
 /** Creates a second row for each list, so that each has a second page. */
 async function makeSecondRecords(): Promise<void> {
   const post = (path: string, body: object): Promise<Body> => server.ok('POST', path, { as: server.admin, body });
@@ -56,6 +58,7 @@ async function makeSecondRecords(): Promise<void> {
   await post('/v1/providers', { name: 'second', kind: 'llm', tenantId: TENANT });
   await post(`/v1/providers/${records['provider_id']}/inventory`, { kind: 'model', name: 'second' });
   await post('/v1/gateways', { name: 'second', tenantId: TENANT });
+  await post('/v1/prices', { ...PRICE, modelPattern: 'second', tenantId: TENANT });
   // It grants two items.
   const session = await server.ok('POST', `/v1/gateways/${records['gateway_id']}/sessions`, { as: worker });
   records['session_id'] = session.id;
@@ -97,6 +100,7 @@ async function addRecords(): Promise<void> {
   await post('/v1/providers', { name, kind: 'llm', tenantId: TENANT });
   await post(`/v1/providers/${records['provider_id']}/inventory`, { kind: 'model', name });
   await post('/v1/gateways', { name, tenantId: TENANT });
+  await post('/v1/prices', { ...PRICE, modelPattern: name, tenantId: TENANT });
   await post('/v1/manifests', { name, kind: 'agent', spec: {}, tenantId: TENANT });
   await post('/v1/tenants', { id: name });
   await post(`/v1/tenants/${TENANT}/memberships`, { email: `${name}@example.com`, role: 'viewer' });
@@ -133,7 +137,7 @@ async function firstPage(operation: Operation, as: Credential): Promise<Answered
 }
 
 test('every list answers a cursor for its next page', async () => {
-  expect(lists.map(({ operationId }) => operationId)).toHaveLength(26);
+  expect(lists.map(({ operationId }) => operationId)).toHaveLength(27);
   for (const operation of lists) {
     const { first: cursor } = genuine.get(operation) ?? {};
     // The worker sees only its own tenant, so its list has one page.

@@ -51,6 +51,11 @@ const SCREENS: Screen[] = [
   { route: '/tenants' },
   { route: '/tenants/$tenantId' },
   { route: '/tenants/$tenantId', search: 'view=limits' },
+  {
+    route: '/tenants/$tenantId',
+    search: 'view=prices',
+    shows: (page) => page.getByText('List prices alone'),
+  },
   { route: '/tenants/$tenantId', search: 'view=settings', shows: (page) => page.getByRole('button', { name: 'Save' }) },
   { route: '/audit', hasPanel: true },
   { route: '/profile', search: 'view=sessions', shows: (page) => page.getByText('this one') },

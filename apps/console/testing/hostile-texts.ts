@@ -86,6 +86,7 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     kind: 'agent',
     spec: { description: TEXT, owner: TEXT, declares: [{ provider: NAME, kind: 'model', name: NAME }] },
   });
+  await post('/v1/prices', { ...place, modelPattern: NAME, validFrom: '2026-01-01', inputPrice: 1, outputPrice: 2 });
   const gateway = await post('/v1/gateways', { ...place, name: NAME, displayName: TEXT, providerIds: [provider.id] });
   await post(`/v1/gateways/${gateway.id}/sessions`, { subject: `service_account:${TENANT}/${account.id}` });
   await server.ok('POST', '/v1/traces', { as: { key }, body: spans() });
@@ -141,6 +142,7 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     screen('/tasks', '/tasks', ['j', 'Enter']),
     screen('/audit', '/audit', ['j', 'Enter']),
     screen('/tenants'),
+    { ...screen('/tenants/$tenantId', `/tenants/${TENANT}?view=prices`), hasOnlyNames: true },
     ...['members', 'settings', 'limits'].map((view) => screen('/tenants/$tenantId', `/tenants/${TENANT}?view=${view}`)),
     { ...screen('/manifests'), hasOnlyNames: true },
     { ...screen('/manifests/$manifestId', `/manifests/${manifest.id}`), hasOnlyNames: true },

@@ -4,6 +4,7 @@ import { UseStateSchema } from './graph.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { pageFields, pageShape } from './pages.ts';
+import { costField } from './prices.ts';
 import { ObservationRiskSchema, ObservationStatusSchema } from './runtime-observations.ts';
 import { rangeFields } from './usage.ts';
 
@@ -16,6 +17,7 @@ const usageFields = {
   errors: z.int().describe('How many of them failed.'),
   inputTokens: z.int(),
   outputTokens: z.int(),
+  cost: costField,
 };
 
 const AgentUsageSchema = z

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { TenantIdSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
+import { costField } from './prices.ts';
 import { ProviderKindSchema, ProviderStatusSchema } from './providers.ts';
 import { rangeFields } from './usage.ts';
 
@@ -15,6 +16,7 @@ export type UseState = z.infer<typeof UseStateSchema>;
 const sums = {
   calls: z.int().describe('The number of calls in the time range.'),
   errors: z.int().describe('How many of them failed.'),
+  cost: costField,
 };
 
 const GraphAgentSchema = z

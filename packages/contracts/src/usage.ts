@@ -3,6 +3,7 @@ import { TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryField
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { cursorField, pageShape } from './pages.ts';
+import { costField } from './prices.ts';
 
 export const USAGE_DIMENSIONS = ['provider', 'kind', 'name', 'agent', 'account', 'sub_tenant'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
@@ -51,7 +52,11 @@ export const UsageSchema = z
     errors: z.int().describe('How many of the calls failed.'),
     inputTokens: z.int().describe('The input tokens of the model calls that report them.'),
     outputTokens: z.int().describe('The output tokens of the model calls that report them.'),
+    cacheReadTokens: z.int().describe('The input tokens that were read from a cache. `inputTokens` includes them.'),
+    cacheWriteTokens: z.int().describe('The input tokens that were written to a cache. `inputTokens` includes them.'),
+    reasoningTokens: z.int().describe('The output tokens of reasoning. `outputTokens` includes them.'),
     durationMs: z.number().describe('The total duration of the calls, in milliseconds.'),
+    cost: costField,
   })
   .meta({ id: 'Usage', description: 'The calls of one combination of place, time and dimensions, added up.' });
 export type Usage = z.infer<typeof UsageSchema>;

@@ -20,7 +20,8 @@ type Prefix =
   | 'sig'
   | 'sec'
   | 'byt'
-  | 'use';
+  | 'use'
+  | 'price';
 
 /** A new id, time-ordered: prefix, 48 bits of milliseconds and 80 random bits, as 26 characters (ULID). */
 export function newId(prefix: Prefix, now: Date): string {

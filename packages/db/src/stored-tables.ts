@@ -47,6 +47,7 @@ export const TABLE_KEYS = {
   trace_blocks: ['tenant_id', 'sub_tenant_id', 'trace_id', 'part'],
   usage_series: ['tenant_id', 'id'],
   usage_rollups: ['tenant_id', 'series_id', 'period', 'start_time'],
+  prices: ['tenant_id', 'id'],
   telemetry_calls: ['tenant_id', 'sub_tenant_id', 'call_key'],
   telemetry_call_counts: ['tenant_id', 'sender'],
   audit_events: ['tenant_id', 'id'],

@@ -12,6 +12,7 @@ import { manifestsRouter } from '../resources/manifests/router.ts';
 import { membershipsRouter } from '../resources/memberships/router.ts';
 import { onboardingRouter } from '../resources/onboarding/router.ts';
 import { operatorTasksRouter } from '../resources/operator-tasks/router.ts';
+import { pricesRouter } from '../resources/prices/router.ts';
 import { providerCredentialsRouter } from '../resources/provider-credentials/router.ts';
 import { providersRouter } from '../resources/providers/router.ts';
 import { recommendationsRouter } from '../governance/recommendations/router.ts';
@@ -49,6 +50,7 @@ export const appRouter = router({
   metrics: metricsRouter,
   telemetryHealth: telemetryHealthRouter,
   usage: usageRouter,
+  prices: pricesRouter,
   credentials: credentialsRouter,
   me: meRouter,
   users: usersRouter,

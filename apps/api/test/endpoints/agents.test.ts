@@ -63,7 +63,7 @@ describe('list_agents', () => {
       accounts: [account.principal],
       firstSeenAt: expect.any(String),
       lastSeenAt: expect.any(String),
-      usage: { calls: 3, errors: 1, inputTokens: 21, outputTokens: 0 },
+      usage: { calls: 3, errors: 1, inputTokens: 21, outputTokens: 0, cost: expect.anything() },
     });
     expect(planned).toMatchObject({ firstSeenAt: null, lastSeenAt: null, accounts: [], usage: { calls: 0 } });
     expect(shadow).toMatchObject({ manifestId: null, usage: { calls: 2 } });

@@ -291,6 +291,23 @@ const STEPS: Step[] = [
     expected: ['recommendation', ['dismissal', 'status']],
   },
   {
+    operationId: 'set_price',
+    method: 'POST',
+    path: () => '/v1/prices',
+    body: { modelPattern: VALUE, validFrom: '2026-01-01', inputPrice: 1, outputPrice: 2 },
+    keep: 'price',
+    expected: [
+      'price',
+      ['cacheReadPrice', 'cacheWritePrice', 'inputPrice', 'modelPattern', 'outputPrice', 'validFrom'],
+    ],
+  },
+  {
+    operationId: 'delete_price',
+    method: 'DELETE',
+    path: (made) => `/v1/prices/${made.price}`,
+    expected: ['price', []],
+  },
+  {
     operationId: 'create_manifest',
     method: 'POST',
     path: () => '/v1/manifests',

@@ -22,7 +22,9 @@ test('a query of many hours works in many turns of the event loop', async () => 
   await insertSeries(db, { tenantId, subTenantId: null }, subjects, now());
   const series = await db.selectFrom('usage_series').select('id').where('tenant_id', '=', tenantId).execute();
   const end = Math.floor(now().getTime() / HOUR_MS) * HOUR_MS;
-  const counts = { calls: 1, errors: 0, input_tokens: 0, output_tokens: 0, duration_us: 0, first_at: 0, last_at: 0 };
+  const noParts = { cache_read_tokens: 0, cache_write_tokens: 0, reasoning_tokens: 0 };
+  const times = { first_at: 0, last_at: 0 };
+  const counts = { calls: 1, errors: 0, input_tokens: 0, output_tokens: 0, ...noParts, duration_us: 0, ...times };
   for (const { id } of series) {
     const rows = Array.from({ length: 720 }, (_, index) => {
       const start_time = time(end - (index + 1) * HOUR_MS);

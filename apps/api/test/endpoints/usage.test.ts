@@ -96,7 +96,16 @@ test('list_usage adds everything up', async () => {
     errors: 1,
     inputTokens: 30,
     outputTokens: 15,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
     durationMs: 4500,
+    // 20 tokens in and 10 out of gpt-5. Nothing has a price for gpt-6.
+    cost: {
+      microUsd: 125,
+      unpricedCalls: 1,
+      prices: [{ source: 'list', id: 'openai/gpt-5', version: expect.any(String) }],
+    },
   });
 });
 

@@ -67,6 +67,11 @@ export const FIXTURES: Record<string, Fixture> = {
       await server.ok('POST', path, { as: server.admin, body: { recommendationIds: [recommendation_id] } });
     },
   },
+  set_price: {
+    body: () => ({ modelPattern: unique('model'), validFrom: '2026-01-01', inputPrice: 1, outputPrice: 2 }),
+    owner: 'tenant',
+  },
+  delete_price: { owner: 'tenant' },
   get_graph: { query: () => ({ from: '2025-01-01T00:00:00Z' }) },
   review_runtime_observations: { body: () => ({ decision: 'approved', observationIds: ['obs_none'] }) },
   dismiss_recommendations: { body: () => ({ reason: 'not needed', recommendationIds: ['rec_none'] }) },

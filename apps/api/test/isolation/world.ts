@@ -176,6 +176,10 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     const { applied } = await server.ok('POST', `${path}/apply`, { as: server.admin, body });
     return applied[0].applyId;
   },
+  async price_id(server, { place: { tenantId } }) {
+    const body = { modelPattern: unique('model'), validFrom: '2026-01-01', inputPrice: 1, outputPrice: 2 };
+    return idOf(await create(server, '/v1/prices', { ...body, tenantId }));
+  },
   gateway_id: async (server, { place }) =>
     idOf(await create(server, '/v1/gateways', { name: unique('gateway'), ...place })),
   session_id: async (server, { place, made }) => {

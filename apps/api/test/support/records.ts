@@ -29,6 +29,8 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   const item = await post(`/v1/providers/${provider.id}/inventory`, { kind: 'model', name: 'known' });
   const gateway = await post('/v1/gateways', { name: 'edge', providerIds: [provider.id], ...place });
   const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: worker });
+  const amounts = { validFrom: '2020-01-01', inputPrice: 1_000_000, outputPrice: 2_000_000 };
+  const price = await post('/v1/prices', { modelPattern: 'known', ...amounts, ...place });
   const spec = { description: 'an agent', declares: [{ provider: 'records-llm', kind: 'model', name: 'known' }] };
   const manifest = await post('/v1/manifests', { name: 'agent', kind: 'agent', spec, ...place });
   const email = 'member@example.com';
@@ -60,6 +62,7 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
     observation_id: observed.items[0].id,
     gateway_id: gateway.id,
     session_id: session.id,
+    price_id: price.id,
     manifest_id: manifest.id,
     recommendation_id: recommended.items[0].id,
     apply_id: applyId,

@@ -1,4 +1,4 @@
-import { addToRollups } from '@quartermaster/db/repositories/usage-rollups.ts';
+import { addToRollups, NO_USAGE } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { insertSeries, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { dayOf, HOUR_MS, hourOf } from '../../src/telemetry/periods.ts';
@@ -12,7 +12,7 @@ export async function addCalls(
 ): Promise<string> {
   const ids = await insertSeries(db, place, subjects, now());
   const time = now().getTime() - HOUR_MS;
-  const sums = { calls: 1, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0, firstAt: time, lastAt: time };
+  const sums = { ...NO_USAGE, calls: 1, firstAt: time, lastAt: time };
   const rollups = [...ids.values()].flatMap((seriesId) => [
     { seriesId, period: 'hour' as const, startTime: hourOf(time), ...sums },
     { seriesId, period: 'day' as const, startTime: dayOf(time), ...sums },

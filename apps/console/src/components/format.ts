@@ -20,6 +20,28 @@ export function formatBytes(bytes: number): string {
   return `${Number((bytes / 1024 ** power).toPrecision(3))} ${unit}`;
 }
 
+const DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
+const EXACT_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });
+
+/** A cost in millionths of a dollar: `$1,234.50`, but `$0.0042`. */
+export function formatMicroUsd(amount: number): string {
+  const dollars = amount / 1e6;
+  return dollars === 0 || dollars >= 0.01
+    ? DOLLARS.format(dollars)
+    : EXACT_DOLLARS.format(Number(dollars.toPrecision(2)));
+}
+
+/** A price in millionths of a dollar, with all of its digits: `$0.0375`. */
+export function formatPrice(amount: number): string {
+  return EXACT_DOLLARS.format(amount / 1e6);
+}
+
+/** Dollars that a person writes as millionths of a dollar. Null for what is not an amount, or has more than six decimals. */
+export function parseMicroUsd(text: string): number | null {
+  const [, whole, decimals = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text.trim()) ?? [];
+  return whole === undefined ? null : Number(whole) * 1e6 + Number(decimals.padEnd(6, '0'));
+}
+
 /** A duration in three significant digits: `0.4 ms`, `72 ms`, `1.35 s`, `2 min 5 s`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1) return `${Number(milliseconds.toPrecision(2))} ms`;

@@ -4,7 +4,7 @@ import { multiRowStatement } from '../prepared-statement.ts';
 import { inScope, placeColumns, placeOf, tupleIn } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { OTHER } from './usage-series.ts';
+import { OTHER, type UsageSeries } from './usage-series.ts';
 
 /**
  * Whether a series is of one agent, and not the sum of all agents beyond the limit of a tenant. In that sum both the agent and the
@@ -120,7 +120,7 @@ export async function listAgentManifests(
 }
 
 /** A usage series of an agent. */
-export type AgentSeries = TenantPlace & { id: string; agent: string };
+export type AgentSeries = Pick<UsageSeries, keyof TenantPlace | 'id' | 'agent' | 'providerId' | 'kind' | 'name'>;
 
 /** The usage series of some agents of a tenant. */
 export async function findSeriesOfAgents(
@@ -136,6 +136,9 @@ export async function findSeriesOfAgents(
     ...placeOf(row),
     id: row.id,
     agent: row.agent,
+    providerId: row.provider_id,
+    kind: row.kind,
+    name: row.name,
   }));
 }
 
@@ -143,7 +146,7 @@ const selectSeries = multiRowStatement(
   (db, rows: readonly { subTenant: string; agent: string }[], { tenantId }: { tenantId: string }) =>
     db
       .selectFrom('usage_series')
-      .select(['id', 'tenant_id', 'sub_tenant_id', 'agent'])
+      .select(['id', 'tenant_id', 'sub_tenant_id', 'agent', 'provider_id', 'kind', 'name'])
       .where('tenant_id', '=', tenantId)
       .where(isOfOneAgent)
       .where(

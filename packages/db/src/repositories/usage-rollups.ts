@@ -10,9 +10,28 @@ export type UsageSums = {
   errors: number;
   inputTokens: number;
   outputTokens: number;
+  /** Parts of the input tokens. */
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  /** A part of the output tokens. */
+  reasoningTokens: number;
   /** Microseconds. */
   durationUs: number;
 };
+
+export const NO_USAGE: Readonly<UsageSums> = {
+  calls: 0,
+  errors: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  durationUs: 0,
+};
+
+/** The names of the sums. */
+export const USAGE_SUMS = Object.keys(NO_USAGE) as (keyof UsageSums)[];
 
 export type Period = 'hour' | 'day';
 
@@ -36,14 +55,11 @@ const MAX_SUM = 9e14;
  * limit may be lower than what is subtracted later, so 0 is the lower bound. A row is deleted when all of its sums are 0.
  */
 export async function addToRollups(db: Database, { tenantId }: InTenant, rollups: readonly Rollup[]): Promise<void> {
-  const rows = rollups.map(({ calls, errors, inputTokens, outputTokens, durationUs, ...key }) => ({
-    ...key,
-    calls: Math.min(calls, MAX_SUM),
-    errors: Math.min(errors, MAX_SUM),
-    inputTokens: Math.min(inputTokens, MAX_SUM),
-    outputTokens: Math.min(outputTokens, MAX_SUM),
-    durationUs: Math.min(durationUs, MAX_SUM),
-  }));
+  const rows = rollups.map((rollup) => {
+    const row = { ...rollup };
+    for (const name of USAGE_SUMS) row[name] = Math.min(row[name], MAX_SUM);
+    return row;
+  });
   const lowered = rows.filter(hasNegativeSum).map(({ seriesId, period, startTime, firstAt, lastAt }) => ({
     seriesId,
     period,
@@ -54,18 +70,16 @@ export async function addToRollups(db: Database, { tenantId }: InTenant, rollups
   // Otherwise negative sums would be inserted where there is no row.
   await upsertRows(
     db,
-    lowered.map((key) => ({ ...key, ...NO_CALLS })),
+    lowered.map((key) => ({ ...key, ...NO_USAGE })),
     { tenantId },
   );
   await upsertRows(db, rows, { tenantId });
   await deleteZeroRows(db, lowered, { tenantId });
 }
 
-function hasNegativeSum({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
-  return Math.min(calls, errors, inputTokens, outputTokens, durationUs) < 0;
+function hasNegativeSum(sums: UsageSums): boolean {
+  return USAGE_SUMS.some((name) => sums[name] < 0);
 }
-
-const NO_CALLS: UsageSums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
 
 type RollupKey = Pick<Rollup, 'seriesId' | 'period' | 'startTime'>;
 
@@ -82,6 +96,9 @@ const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }:
         errors: row.errors,
         input_tokens: row.inputTokens,
         output_tokens: row.outputTokens,
+        cache_read_tokens: row.cacheReadTokens,
+        cache_write_tokens: row.cacheWriteTokens,
+        reasoning_tokens: row.reasoningTokens,
         duration_us: row.durationUs,
         first_at: row.firstAt,
         last_at: row.lastAt,
@@ -93,6 +110,9 @@ const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }:
         errors: added('errors'),
         input_tokens: added('input_tokens'),
         output_tokens: added('output_tokens'),
+        cache_read_tokens: added('cache_read_tokens'),
+        cache_write_tokens: added('cache_write_tokens'),
+        reasoning_tokens: added('reasoning_tokens'),
         duration_us: added('duration_us'),
         first_at: sql`case when excluded.first_at < usage_rollups.first_at then excluded.first_at else usage_rollups.first_at end`,
         last_at: sql`case when excluded.last_at > usage_rollups.last_at then excluded.last_at else usage_rollups.last_at end`,
@@ -120,6 +140,9 @@ const deleteZeroRows = multiRowStatement((db, rows: readonly RollupKey[], { tena
     .where('errors', '=', 0)
     .where('input_tokens', '=', 0)
     .where('output_tokens', '=', 0)
+    .where('cache_read_tokens', '=', 0)
+    .where('cache_write_tokens', '=', 0)
+    .where('reasoning_tokens', '=', 0)
     .where('duration_us', '=', 0),
 );
 
@@ -166,19 +189,18 @@ function sums({ fn }: ExpressionBuilder<Tables, 'usage_rollups'>) {
     fn.sum<number>('errors').as('errors'),
     fn.sum<number>('input_tokens').as('inputTokens'),
     fn.sum<number>('output_tokens').as('outputTokens'),
+    fn.sum<number>('cache_read_tokens').as('cacheReadTokens'),
+    fn.sum<number>('cache_write_tokens').as('cacheWriteTokens'),
+    fn.sum<number>('reasoning_tokens').as('reasoningTokens'),
     fn.sum<number>('duration_us').as('durationUs'),
   ] as const;
 }
 
 /** Converts sums to numbers. Postgres sums integers to a numeric, which drivers may return as a text. */
-function numbers({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): UsageSums {
-  return {
-    calls: Number(calls),
-    errors: Number(errors),
-    inputTokens: Number(inputTokens),
-    outputTokens: Number(outputTokens),
-    durationUs: Number(durationUs),
-  };
+function numbers(row: UsageSums): UsageSums {
+  const sums = { ...NO_USAGE };
+  for (const name of USAGE_SUMS) sums[name] = Number(row[name]);
+  return sums;
 }
 
 /** Deletes the oldest sums of a tenant that begin before a time, at most `limit` rows. Returns how many. */

@@ -100,12 +100,28 @@ export type TelemetryTables = {
     errors: number;
     input_tokens: number;
     output_tokens: number;
+    cache_read_tokens: number;
+    cache_write_tokens: number;
+    reasoning_tokens: number;
     /** Microseconds, since whole numbers add up exactly. */
     duration_us: number;
     /** The times of its first and last call, in milliseconds since 1970. */
     first_at: number;
     last_at: number;
   };
+  /** Prices that a tenant or the platform set, in millionths of a US dollar for a million tokens. Those of the platform have the tenant ''. */
+  prices: Place &
+    Times & {
+      id: string;
+      model_pattern: string;
+      pattern_key: string;
+      /** The first day, YYYY-MM-DD. */
+      valid_from: string;
+      input_price: number;
+      output_price: number;
+      cache_read_price: number | null;
+      cache_write_price: number | null;
+    };
   /** Calls that more than one signal may report. */
   telemetry_calls: Place & {
     /** A digest of what identifies the call. */

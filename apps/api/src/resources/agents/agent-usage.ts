@@ -1,18 +1,18 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
 import { findActiveTimes, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
-import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
+import type { RollupRange, UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-
-const SERIES_PER_STATEMENT = 100;
+import { Pricer } from '../../telemetry/pricing/pricer.ts';
+import { CostSum } from '../../telemetry/pricing/token-price.ts';
+import { addCost, readPricedSums } from '../../telemetry/usage/priced-sums.ts';
 
 /** Series that a request reads for one point of the rate limits. */
 const SERIES_PER_POINT = 200;
 
-type AgentSums = Omit<UsageSums, 'durationUs'>;
+type AgentSums = Pick<UsageSums, 'calls' | 'errors' | 'inputTokens' | 'outputTokens'>;
 
 /** The usage of one agent, and when its first and its last call began. */
-export type AgentActivity = { sums: AgentSums; firstCallAt: string | null; lastCallAt: string | null };
+export type AgentActivity = { sums: AgentSums; cost: CostSum; firstCallAt: string | null; lastCallAt: string | null };
 
 /**
  * The usage of some agents.
@@ -25,13 +25,19 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
   { ranges, charge }: { ranges: readonly RollupRange[]; charge: (points: number) => Promise<void> },
 ): Promise<Map<Agent, AgentActivity>> {
   const activities = new Map(agents.map((agent) => [agent, noActivity()]));
+  const pricer = new Pricer(db);
   let read = 0;
   for (const [tenantId, tenantAgents] of Map.groupBy(agents, (agent) => agent.tenantId)) {
     const wanted = tenantAgents.map(({ subTenantId, name }) => ({ subTenantId, agent: name }));
     const byName = new Map(tenantAgents.map((agent) => [`${agent.subTenantId ?? ''}\n${agent.name}`, agent]));
     const series = await findSeriesOfAgents(db, { tenantId }, wanted);
     read += series.length;
-    for await (const batch of inBatches(series, SERIES_PER_STATEMENT)) {
+    for await (const { series: batch, sums } of readPricedSums(db, pricer, {
+      tenantId,
+      series,
+      ranges,
+      each: 'series',
+    })) {
       const activityOf = new Map(
         batch.flatMap((one) => {
           const agent = byName.get(`${one.subTenantId ?? ''}\n${one.agent}`);
@@ -40,11 +46,11 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
         }),
       );
       const ids = [...activityOf.keys()];
-      for (const range of ranges) {
-        for (const row of await readRollups(db, { tenantId }, ids, { ...range, each: 'series' })) {
-          const activity = activityOf.get(row.seriesId);
-          if (activity) addSums(activity.sums, row);
-        }
+      for (const row of sums) {
+        const activity = activityOf.get(row.series.id);
+        if (activity === undefined) continue;
+        addSums(activity.sums, row);
+        addCost(activity.cost, row);
       }
       for (const { seriesId, firstCallAt, lastCallAt } of await findActiveTimes(db, { tenantId }, ids)) {
         const activity = activityOf.get(seriesId);
@@ -59,7 +65,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
 }
 
 function noActivity(): AgentActivity {
-  return { sums: noSums(), firstCallAt: null, lastCallAt: null };
+  return { sums: noSums(), cost: new CostSum(), firstCallAt: null, lastCallAt: null };
 }
 
 export function noSums(): AgentSums {

@@ -18,6 +18,7 @@ import { reachOf } from '../../auth/principal.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { notFound, valueError } from '../../platform/errors.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
+import { CostSum } from '../../telemetry/pricing/token-price.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, type TimeRange, timeRange } from '../../telemetry/usage/time-range.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
@@ -148,7 +149,11 @@ async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage
     if (providerId === null || kind === null || name === null) return [];
     const observation = observations.get(key);
     const sums = noSums();
-    for (const { usage } of group) addSums(sums, usage);
+    const costSum = new CostSum();
+    for (const { usage, cost } of group) {
+      addSums(sums, usage);
+      costSum.merge(cost);
+    }
     const accounts = new Set(group.flatMap(({ usage }) => usage.account ?? []));
     return [
       {
@@ -162,6 +167,7 @@ async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage
         lastSeenAt: observation?.lastSeenAt ?? null,
         accounts: [...accounts].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
         ...sums,
+        cost: costSum.toCost(),
       },
     ];
   });
@@ -212,7 +218,7 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
     accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
     firstSeenAt: times.toSorted()[0] ?? null,
     lastSeenAt: latest([...seen, activity?.lastCallAt ?? null]),
-    usage: activity?.sums ?? noSums(),
+    usage: { ...(activity?.sums ?? noSums()), cost: activity?.cost.toCost() ?? null },
   };
 }
 

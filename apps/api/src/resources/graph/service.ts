@@ -1,5 +1,4 @@
 import type { Graph } from '@quartermaster/contracts/graph.ts';
-import type { Usage } from '@quartermaster/contracts/usage.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
@@ -13,7 +12,8 @@ import { firstInOrder } from '../../platform/first-in-order.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import type { CallerContext } from '../../auth/context.ts';
-import { sumUsage } from '../../telemetry/usage/read-usage.ts';
+import { CostSum } from '../../telemetry/pricing/token-price.ts';
+import { type SummedGroup, sumUsage } from '../../telemetry/usage/read-usage.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
 
@@ -28,7 +28,7 @@ type GraphQuery = {
 };
 
 /** `sortKey` orders edges with the same number of calls. */
-type Edge = Graph['edges'][number] & { nameKey: string; sortKey: string };
+type Edge = Omit<Graph['edges'][number], 'cost'> & { cost: CostSum; nameKey: string; sortKey: string };
 
 /** Which agents used which items of which providers: the edges with the most calls, and what they touch. */
 export async function readGraph(
@@ -44,7 +44,7 @@ export async function readGraph(
     charge,
     services.now(),
   );
-  const edges = groups.values().map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? ''));
+  const edges = groups.values().map(edgeOf);
   const shown = await firstInOrder(edges, maxEdges, hasMoreCalls);
   const omittedCalls =
     groups.reduce((sum, { usage }) => sum + usage.calls, 0) - shown.reduce((sum, one) => sum + one.calls, 0);
@@ -53,18 +53,20 @@ export async function readGraph(
     agents: sumsBy(shown, ({ tenantId, agent }) => ({ tenantId, name: agent })),
     providers: await providersOf(ctx, shown),
     items: await itemsOf(ctx, scope, shown),
-    edges: shown.map(({ nameKey: _nameKey, sortKey: _sortKey, ...edge }) => edge),
+    edges: shown.map(({ nameKey: _nameKey, sortKey: _sortKey, ...edge }) => ({ ...edge, cost: edge.cost.toCost() })),
     omittedEdges: groups.length - shown.length,
     omittedCalls: Math.min(omittedCalls, Number.MAX_SAFE_INTEGER),
   };
 }
 
-function edgeOf(usage: Usage, nameKey: string): Edge {
+function edgeOf({ usage, cost, nameKey: key }: SummedGroup): Edge {
   const { tenantId, agent, providerId, kind, name, calls, errors, inputTokens, outputTokens } = usage;
   // The query groups by all of them.
   if (agent === null || providerId === null || kind === null || name === null) throw new Error('usage is not grouped');
+  const nameKey = key ?? '';
   const sortKey = JSON.stringify([tenantId, agent, providerId, kind, nameKey]);
-  return { tenantId, agent, providerId, kind, name, nameKey, sortKey, calls, errors, inputTokens, outputTokens };
+  const subject = { tenantId, agent, providerId, kind, name, nameKey, sortKey };
+  return { ...subject, calls, errors, inputTokens, outputTokens, cost };
 }
 
 function hasMoreCalls(a: Edge, b: Edge): boolean {
@@ -79,7 +81,9 @@ function sumsBy<Node extends object>(edges: readonly Edge[], nodeOf: (edge: Edge
     if (!first) return [];
     const calls = group.reduce((sum, edge) => sum + edge.calls, 0);
     const errors = group.reduce((sum, edge) => sum + edge.errors, 0);
-    return [{ ...nodeOf(first), calls, errors }];
+    const cost = new CostSum();
+    for (const edge of group) cost.merge(edge.cost);
+    return [{ ...nodeOf(first), calls, errors, cost: cost.toCost() }];
   });
   return nodes.toSorted((a, b) => b.calls - a.calls);
 }
@@ -90,7 +94,7 @@ async function providersOf(ctx: CallerContext, edges: readonly Edge[]): Promise<
   const found =
     ids.length === 0 ? [] : await findProviders(ctx.services.db, reachOf(ctx.principal, 'providers:read'), ids);
   const providers = new Map(found.map((provider) => [provider.id, provider]));
-  return nodes.map(({ tenantId, id, calls, errors }) => {
+  return nodes.map(({ tenantId, id, calls, errors, cost }) => {
     const provider = providers.get(id);
     return {
       tenantId,
@@ -101,6 +105,7 @@ async function providersOf(ctx: CallerContext, edges: readonly Edge[]): Promise<
       status: provider?.status ?? null,
       calls,
       errors,
+      cost,
     };
   });
 }
@@ -129,7 +134,7 @@ async function itemsOf(
   }
   return nodes.map((node) => {
     const seen = observations.get(itemKey(node)) ?? [];
-    const { tenantId, providerId, kind, calls, errors } = node;
+    const { tenantId, providerId, kind, calls, errors, cost } = node;
     return {
       tenantId,
       providerId,
@@ -139,6 +144,7 @@ async function itemsOf(
       observationIds: seen.slice(0, MAX_OBSERVATIONS_OF_ITEM).map(({ id }) => id),
       calls,
       errors,
+      cost,
     };
   });
 }

@@ -1,4 +1,4 @@
-import type { CallSpan } from './call-span.ts';
+import { type CallSpan, TOKEN_COUNTS } from './call-span.ts';
 import type { Call } from './resolve.ts';
 
 /** A change to the counts of a call's subject. */
@@ -40,9 +40,10 @@ export function diffCalls(
 
 /** A text of everything that a call adds to counts and sums. Calls with the same text need no change. */
 function contributionOf(call: Call): string {
-  const { kind, name, provider, agent, countedAt, durationUs, failed, times, inputTokens, outputTokens } = call;
+  const { kind, name, provider, agent, countedAt, durationUs, failed, times } = call;
   const subject = [kind, name, provider.id, agent];
-  return JSON.stringify([...subject, countedAt, durationUs, failed, times, inputTokens, outputTokens]);
+  const tokens = TOKEN_COUNTS.map((count) => call[count]);
+  return JSON.stringify([...subject, countedAt, durationUs, failed, times, ...tokens]);
 }
 
 /** For each span of a call a text of the span and the call's subject. */

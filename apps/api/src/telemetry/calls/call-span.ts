@@ -25,12 +25,26 @@ export type CallSpan = {
   callId: string | null;
   inputTokens: number | null;
   outputTokens: number | null;
+  /** Parts of the input tokens. */
+  cacheReadTokens: number | null;
+  cacheWriteTokens: number | null;
+  /** A part of the output tokens. */
+  reasoningTokens: number | null;
   serverAddress: string | null;
   operation: string | null;
   uses: CallUse[];
   /** The use that the tokens belong to, if other spans report its calls. */
   tokensOf: CallUse | null;
 };
+
+/** The names of the counts of tokens in a call. */
+export const TOKEN_COUNTS = [
+  'inputTokens',
+  'outputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+] as const;
 
 /** All uses of a span: those that report calls, and that of tokens. */
 export function allUsesOf({ uses, tokensOf }: CallSpan): readonly CallUse[] {

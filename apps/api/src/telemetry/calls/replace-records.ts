@@ -14,7 +14,7 @@ import { REJECTION } from '../reading/operations.ts';
 import { DIALECTS } from '../frameworks/list.ts';
 import type { CallChange } from './call-changes.ts';
 import { keyOfFailure, keysOfCallId, keysOfSpan, namesOfCall, type SignalledCall } from './call-keys.ts';
-import type { CallSpan, CallUse } from './call-span.ts';
+import { type CallSpan, type CallUse, TOKEN_COUNTS } from './call-span.ts';
 import { findRecordsBelow } from './records-below.ts';
 import { callsOfOne } from './resolve.ts';
 import { callsBelow, SpansBelow } from './spans-below.ts';
@@ -114,8 +114,7 @@ function addFailure({ call, use }: SpanReport): void {
 
 /** Copies tokens from the record into the span's call, and the owner as well if the span says nothing about it. */
 function keepWhatRecordKnows({ call, use }: SpanReport, record: CallSpan): void {
-  call.inputTokens ??= record.inputTokens;
-  call.outputTokens ??= record.outputTokens;
+  for (const count of TOKEN_COUNTS) call[count] ??= record[count];
   const [ofRecord] = record.uses;
   if (ofRecord === undefined || use.certainty > 0 || ofRecord.certainty === 0) return;
   const { provider, server, certainty, isOfModel } = ofRecord;

@@ -1,5 +1,5 @@
 import { plainName } from '@quartermaster/naming/name-key.ts';
-import type { CallSpan, CallUse } from './call-span.ts';
+import type { CallSpan, CallUse, TOKEN_COUNTS } from './call-span.ts';
 import { DELEGATE, FAILURE, REJECTION } from '../reading/operations.ts';
 import { areAtOnce, type Grouped, groupUses, type Report } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
@@ -26,6 +26,11 @@ export type Call = {
   times: number;
   inputTokens: number;
   outputTokens: number;
+  /** At most the input tokens, together with those written to the cache. */
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  /** At most the output tokens. */
+  reasoningTokens: number;
   /** The innermost span that reports it. */
   span: CallSpan;
   /** All reports of the call, the innermost first. */
@@ -122,9 +127,11 @@ export function nameAt(provider: { name: string }, { kind, name, provider: match
   return plainName(kind, plainName(kind, name, matched.name), provider.name);
 }
 
+const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+
 /** The failure alone of a call that is counted already. */
 export function failureOf(call: Call): Call {
-  return { ...call, times: 0, failed: true, inputTokens: 0, outputTokens: 0 };
+  return { ...call, times: 0, failed: true, ...NO_TOKENS };
 }
 
 /** The calls of a span that was made from a log record. There are no other spans to resolve it with. */
@@ -279,12 +286,24 @@ function callOf(
       members.some((member) => member.span.failed || failedInside.has(member.span.spanId)) &&
       members.every((member) => !member.use.isFailureCounted),
     times: members.reduce((most, member) => Math.max(most, member.use.times), 1),
-    inputTokens:
-      use.kind === 'model' ? (firstOf((memberSpan) => memberSpan.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
-    outputTokens:
-      use.kind === 'model' ? (firstOf((memberSpan) => memberSpan.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,
+    ...(use.kind === 'model'
+      ? boundedParts((count) => firstOf((memberSpan) => memberSpan[count]) ?? tokens?.[count] ?? 0)
+      : NO_TOKENS),
     span,
     reports: members,
+  };
+}
+
+/** The tokens of a call. Its spans may report parts that do not fit the input and output of each other. */
+function boundedParts(read: (count: (typeof TOKEN_COUNTS)[number]) => number): typeof NO_TOKENS {
+  const [inputTokens, outputTokens] = [read('inputTokens'), read('outputTokens')];
+  const cacheReadTokens = Math.min(read('cacheReadTokens'), inputTokens);
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens: Math.min(read('cacheWriteTokens'), inputTokens - cacheReadTokens),
+    reasoningTokens: Math.min(read('reasoningTokens'), outputTokens),
   };
 }
 

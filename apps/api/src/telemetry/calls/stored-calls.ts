@@ -9,7 +9,7 @@ import { numberOf } from '../number-of.ts';
  *
  * It is not compressed: most traces have few calls, and setting up a compressor takes longer than everything else here.
  */
-const VERSION = 4;
+const VERSION = 5;
 const HEADER_BYTES = 5;
 
 /** Times are below it, in microseconds. The latest that OTLP can express is 2^64 nanoseconds. */
@@ -79,6 +79,8 @@ type StoredSpan = [
   shape: number,
   inputTokens: number | null,
   outputTokens: number | null,
+  /** Null if the span reports none of them, as most spans. */
+  parts: [cacheReadTokens: number | null, cacheWriteTokens: number | null, reasoningTokens: number | null] | null,
 ];
 
 // They keep their memory from trace to trace.
@@ -99,7 +101,8 @@ export function encodeCalls(spans: readonly CallSpan[], replacements: Replacemen
     const number = numberOf(shapeKeys, JSON.stringify(shape));
     if (number === shapes.length) shapes.push(shape);
     const parent = parentSpanId === null ? null : (positions.get(parentSpanId) ?? storedId(parentSpanId));
-    return [storedId(spanId), parent, callId, start - since, end - start, number, inputTokens, outputTokens];
+    const times = [start - since, end - start] as const;
+    return [storedId(spanId), parent, callId, ...times, number, inputTokens, outputTokens, storedParts(span)];
   });
   const trace: StoredTrace = [[...texts.keys()], shapes, since, stored, [...replacements]];
   const body = encoder.encodeSharedRef(trace);
@@ -111,6 +114,11 @@ export function encodeCalls(spans: readonly CallSpan[], replacements: Replacemen
   );
   value.set(body, HEADER_BYTES);
   return value;
+}
+
+function storedParts({ cacheReadTokens, cacheWriteTokens, reasoningTokens }: CallSpan): StoredSpan[8] {
+  const isNone = cacheReadTokens === null && cacheWriteTokens === null && reasoningTokens === null;
+  return isNone ? null : [cacheReadTokens, cacheWriteTokens, reasoningTokens];
 }
 
 function requireTime(time: number): void {
@@ -179,7 +187,9 @@ export function decodeCallsUpTo(
   const [texts, storedShapes, since, stored, replacements] = body;
   const shapes = storedShapes.map((shape) => readShape(shape, texts));
   const ids = stored.map(([id]) => readId(id));
-  const spans = stored.map(([, parent, callId, fromSince, duration, number, inputTokens, outputTokens], position) => {
+  const spans = stored.map(([, parent, callId, fromSince, duration, number, ...tokens], position) => {
+    const [inputTokens, outputTokens, parts] = tokens;
+    const [cacheReadTokens, cacheWriteTokens, reasoningTokens] = parts ?? [null, null, null];
     const shape = shapes[number];
     const spanId = ids[position];
     if (shape === undefined || spanId === undefined) throw new Error('a stored call span has an unknown shape');
@@ -194,6 +204,9 @@ export function decodeCallsUpTo(
       countedAt: shape.countedAt ?? Math.floor(start / 1000),
       inputTokens,
       outputTokens,
+      cacheReadTokens,
+      cacheWriteTokens,
+      reasoningTokens,
     };
   });
   return { spans, replacements: new Map(replacements) };

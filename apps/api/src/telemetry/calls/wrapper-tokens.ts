@@ -1,8 +1,8 @@
-import type { CallSpan } from './call-span.ts';
+import type { CallSpan, TOKEN_COUNTS } from './call-span.ts';
 import type { Grouped } from './group-uses.ts';
 
 /** Tokens of one call, or the sum of several. */
-export type Tokens = Pick<CallSpan, 'inputTokens' | 'outputTokens'>;
+export type Tokens = Pick<CallSpan, (typeof TOKEN_COUNTS)[number]>;
 
 /**
  * The tokens of wrappers whose calls have none. Some frameworks write only the sum, on the span around several calls of a
@@ -32,10 +32,10 @@ export function tokensOfWrappers({ reports, setOf, outer, isWrapper }: Grouped):
       withInnerTokens.add(setOf(at));
     }
   }
-  for (const [set, { inputTokens, outputTokens }] of wrappers) {
+  for (const [set, tokens] of wrappers) {
     // The calls are in the order of their start, as `reports` are.
     const last = [...(callsIn.get(set) ?? [])].at(-1);
-    if (last !== undefined && !withInnerTokens.has(set)) assigned.set(last, { inputTokens, outputTokens });
+    if (last !== undefined && !withInnerTokens.has(set)) assigned.set(last, tokens);
   }
   return assigned;
 }

@@ -30,6 +30,8 @@ export const claudeCode: Dialect = {
     conversationId: ['session.id'],
     inputTokens: ['input_tokens'],
     outputTokens: ['output_tokens'],
+    cacheReadTokens: ['cache_read_tokens'],
+    cacheWriteTokens: ['cache_creation_tokens'],
   },
   spanNames: [
     { pattern: /^claude_code\.llm_request$/, operation: 'chat' },

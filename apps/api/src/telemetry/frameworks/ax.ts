@@ -27,6 +27,7 @@ export const ax: Dialect = {
     const output = answered === null ? null : answered + (thoughts ?? 0);
     const total = asCount(usage['gen_ai.usage.total_tokens']);
     facts.outputTokens ??= output;
+    facts.reasoningTokens ??= thoughts;
     // The input count excludes cached tokens, the total includes them.
     facts.inputTokens ??=
       total !== null && output !== null ? total - output : asCount(usage['gen_ai.usage.input_tokens']);

@@ -23,7 +23,12 @@ export const codex: Dialect = {
     conversationId: ['conversation.id'],
   },
   // These are the tokens of a whole turn, or of a call that another span reports.
-  ignores: ['gen_ai.usage.input_tokens', 'gen_ai.usage.output_tokens'],
+  ignores: [
+    'gen_ai.usage.input_tokens',
+    'gen_ai.usage.output_tokens',
+    'gen_ai.usage.cache_read.input_tokens',
+    'gen_ai.usage.reasoning.output_tokens',
+  ],
   spanNames: [{ pattern: /^mcp\.tools\.call$/, operation: 'execute_tool' }],
   names: FUNCTION_NAMES,
   content: ['arguments', 'output', 'prompt', 'error.message', 'cwd', 'user_instructions'],
@@ -89,7 +94,13 @@ export const codex: Dialect = {
     'codex.websocket_request': { operation: 'chat', attributes: { model: ['model'] } },
     'codex.sse_event': {
       operation: 'chat',
-      attributes: { model: ['model'], inputTokens: ['input_token_count'], outputTokens: ['output_token_count'] },
+      attributes: {
+        model: ['model'],
+        inputTokens: ['input_token_count'],
+        outputTokens: ['output_token_count'],
+        cacheReadTokens: ['cached_token_count'],
+        reasoningTokens: ['reasoning_token_count'],
+      },
       counts: (record) => hasTokens(record) || HOSTED_CALL.test(asText(record.attributes['event.kind'])),
       tokensOnly: hasTokens,
     },

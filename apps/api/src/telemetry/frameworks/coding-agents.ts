@@ -1,5 +1,5 @@
 import type { Dialect } from '../reading/dialect.ts';
-import { asCount } from '../reading/fact-slots.ts';
+import { addCacheToInput } from '../reading/cached-tokens.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
 import { readInside } from '../reading/inside.ts';
 
@@ -19,14 +19,11 @@ export const cline: Dialect = {
   agentTools: ['*'],
   mcpTools: 'server__tool',
   content: ['errorMessage', 'error_message', 'argumentKeys', 'context'],
-  alsoReads: ['success', 'status', 'source', 'operation', 'agentKind', 'cacheReadTokens', 'cacheWriteTokens'],
+  alsoReads: ['success', 'status', 'source', 'operation', 'agentKind'],
   refine({ name, attributes }, facts) {
     const hasFailed = attributes['success'] === false || attributes['status'] === 'error';
     if (hasFailed || name === 'task.provider_api_error') facts.errorType ??= 'error';
-    if (name === TOKENS && facts.inputTokens !== null) {
-      const { cacheReadTokens, cacheWriteTokens } = attributes;
-      facts.inputTokens += (asCount(cacheReadTokens) ?? 0) + (asCount(cacheWriteTokens) ?? 0);
-    }
+    if (name === TOKENS) addCacheToInput(facts);
   },
   logs: {
     'task.conversation_turn': {
@@ -37,7 +34,14 @@ export const cline: Dialect = {
     'task.provider_api_error': { operation: 'chat', attributes: { vendor: ['provider'], model: ['model'] } },
     [TOKENS]: {
       operation: 'chat',
-      attributes: { vendor: ['provider'], model: ['model'], inputTokens: ['tokensIn'], outputTokens: ['tokensOut'] },
+      attributes: {
+        vendor: ['provider'],
+        model: ['model'],
+        inputTokens: ['tokensIn'],
+        outputTokens: ['tokensOut'],
+        cacheReadTokens: ['cacheReadTokens'],
+        cacheWriteTokens: ['cacheWriteTokens'],
+      },
       // Without the SDK, they are also in the turn.
       counts: ({ attributes }) => attributes['agentKind'] !== undefined,
       tokensOnly: () => true,

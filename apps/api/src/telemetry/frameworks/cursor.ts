@@ -28,6 +28,8 @@ export const cursor: Dialect = {
     model: ['cursor.model.name'],
     inputTokens: ['cursor.api.request.input_tokens'],
     outputTokens: ['cursor.api.request.output_tokens'],
+    cacheReadTokens: ['cursor.api.request.cache_read_tokens'],
+    cacheWriteTokens: ['cursor.api.request.cache_creation_tokens'],
     toolServer: ['cursor.mcp.server.name'],
     callId: ['cursor.usage_event.id', 'cursor.grok_bot.tool_call.id', 'cursor.event.id'],
     conversationId: ['cursor.conversation.id'],

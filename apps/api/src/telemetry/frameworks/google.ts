@@ -1,7 +1,7 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { asText } from '../reading/as-text.ts';
-import { cachedInUsage } from '../reading/cached-tokens.ts';
+import { cachedInUsage, cachedTokensOf, setCachedTokens } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
 import { asCount, countUnder } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
@@ -79,7 +79,13 @@ export const geminiCli: Dialect = {
     'gemini_cli.api_request': { operation: 'chat', attributes: { model: ['model'] } },
     'gemini_cli.api_response': {
       operation: 'chat',
-      attributes: { model: ['model'], inputTokens: ['input_token_count'], outputTokens: ['output_token_count'] },
+      attributes: {
+        model: ['model'],
+        inputTokens: ['input_token_count'],
+        outputTokens: ['output_token_count'],
+        cacheReadTokens: ['cached_content_token_count'],
+        reasoningTokens: ['thoughts_token_count'],
+      },
       tokensOnly: () => true,
     },
     // Each attempt has a request of its own. An answer that breaks off has its error outside of the span, and only the span counts it.
@@ -293,5 +299,8 @@ function addUncountedTokens(answer: unknown, facts: Facts): void {
     reasoning: countUnder(usage, 'thoughtsTokens') ?? 0,
     total: countUnder(usage, 'totalTokens') ?? 0,
   });
-  facts.inputTokens += cachedInUsage(ownMember(answerIn(answer), 'usage'));
+  const cached = cachedInUsage(ownMember(answerIn(answer), 'usage'));
+  facts.inputTokens += cachedTokensOf(cached);
+  setCachedTokens(cached, facts);
+  facts.cacheReadTokens ??= countUnder(usage, 'cachedContentTokens');
 }

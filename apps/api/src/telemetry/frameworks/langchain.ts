@@ -66,6 +66,18 @@ export const langsmith: Dialect = {
     // The span of a streamed answer of the AI SDK has its tokens nowhere else.
     inputTokens: ['gen_ai.usage.input_tokens', 'langsmith.usage_metadata#input_tokens'],
     outputTokens: ['gen_ai.usage.output_tokens', 'langsmith.usage_metadata#output_tokens'],
+    cacheReadTokens: [
+      'gen_ai.usage.input_token_details#cache_read',
+      'langsmith.usage_metadata#input_token_details.cache_read',
+    ],
+    cacheWriteTokens: [
+      'gen_ai.usage.input_token_details#cache_creation',
+      'langsmith.usage_metadata#input_token_details.cache_creation',
+    ],
+    reasoningTokens: [
+      'gen_ai.usage.output_token_details#reasoning',
+      'langsmith.usage_metadata#output_token_details.reasoning',
+    ],
   },
   // Ignored because it is `embeddings` for a retriever, `chat` for a prompt, and a name of LangSmith's for other spans.
   ignores: ['gen_ai.operation.name'],

@@ -97,6 +97,9 @@ export const langfuse: Dialect = {
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
     // Cached tokens and reasoning tokens are counted separately.
     const usage = parse(attributes[USAGE]);
+    facts.cacheReadTokens ??= sumOf(usage, READ_FROM_CACHE);
+    facts.cacheWriteTokens ??= sumOf(usage, WRITTEN_TO_CACHE);
+    facts.reasoningTokens ??= sumOf(usage, REASONING);
     if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, FURTHER_INPUT);
     if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, FURTHER_OUTPUT);
     addUncountedReasoning(facts, { reasoning: 0, total: asCount(usage['total']) ?? 0 });
@@ -125,6 +128,10 @@ const UNFINISHED: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 /** Langfuse's own names (`input_cache_read`), and Anthropic's (`cache_read_input_tokens`). */
 const FURTHER_INPUT = /^input_(?!tokens$)|._input_tokens$/;
 const FURTHER_OUTPUT = /^output_(?!tokens$)|._output_tokens$/;
+
+const READ_FROM_CACHE = /^(?:input_cached?_(?:read|tokens)|cache_read_input_tokens)$/;
+const WRITTEN_TO_CACHE = /^(?:input_cache_(?:creation|write)|cache_creation_input_tokens)$/;
+const REASONING = /^output_reasoning(?:_tokens)?$/;
 
 function sumOf(usage: Record<string, unknown>, names: RegExp): number {
   const counts = Object.keys(usage).filter((key) => names.test(key));

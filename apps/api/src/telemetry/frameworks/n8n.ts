@@ -5,7 +5,6 @@ import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
 
 const TYPE = 'n8n.node.type';
 const TOTAL = 'n8n.node.custom.llm.tokens.total';
-const REASONING = 'n8n.node.custom.llm.tokens.reasoning';
 const ESTIMATED = 'n8n.node.custom.llm.tokens.estimated';
 
 /**
@@ -20,6 +19,7 @@ export const n8n: Dialect = {
     vendor: ['n8n.node.custom.llm.model.provider'],
     inputTokens: ['n8n.node.custom.llm.tokens.in'],
     outputTokens: ['n8n.node.custom.llm.tokens.out'],
+    reasoningTokens: ['n8n.node.custom.llm.tokens.reasoning'],
     agent: ['n8n.node.name'],
     tool: ['n8n.node.name'],
   },
@@ -35,7 +35,7 @@ export const n8n: Dialect = {
     'n8n.execution.error_type',
     'n8n.instance.role',
   ],
-  alsoReads: [TYPE, TOTAL, REASONING, ESTIMATED],
+  alsoReads: [TYPE, TOTAL, ESTIMATED],
   refine({ attributes }, facts) {
     const type = asText(attributes[TYPE]).replace(/^.*\./, '');
     if (facts.model !== null) facts.operation = 'chat';
@@ -45,8 +45,7 @@ export const n8n: Dialect = {
     // The model sees a node by this name.
     facts.tool = facts.operation === 'execute_tool' ? (facts.tool?.replaceAll(/[^\w-]+/g, '_') ?? null) : null;
     if (asText(attributes[ESTIMATED]) === 'true') Object.assign(facts, { inputTokens: null, outputTokens: null });
-    const [reasoning, total] = [firstCount(attributes, [REASONING]), firstCount(attributes, [TOTAL])];
-    addUncountedReasoning(facts, { reasoning, total });
+    addUncountedReasoning(facts, { reasoning: facts.reasoningTokens ?? 0, total: firstCount(attributes, [TOTAL]) });
   },
 };
 

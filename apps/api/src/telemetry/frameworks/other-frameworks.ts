@@ -2,7 +2,7 @@ import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
 import { asText } from '../reading/as-text.ts';
-import { addToInput } from '../reading/cached-tokens.ts';
+import { addCacheToInput, setCachedTokens } from '../reading/cached-tokens.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
 import { isModelName } from '../reading/endings.ts';
 import type { Facts } from '../reading/facts.ts';
@@ -26,7 +26,6 @@ const AGENT_KIND = 'lmnr.association.properties.metadata.agent_kind';
 const MARKS_OF_FUNCTIONS = ['judgment.span_kind', 'basalt.span.kind'];
 
 const AGENTSCOPE = 'agentscope';
-const CACHE_OF_AGENTSCOPE = ['agentscope.usage.cache_input_tokens', 'agentscope.usage.cache_creation_input_tokens'];
 
 /** Judgment's SDK writes a tool or agent with `fork` into a trace of its own. The calling trace has a second span, with a link. */
 const LINK_OF_JUDGMENT = 'judgment.link.target_span_id';
@@ -46,6 +45,11 @@ const MLFLOW_NAMES: readonly string[] = [TYPE_OF_MLFLOW, REQUEST_OF_MLFLOW, ANSW
  */
 export const otherFrameworks: Dialect = {
   ...genai,
+  attributes: {
+    ...genai.attributes,
+    cacheReadTokens: [...genai.attributes.cacheReadTokens, 'agentscope.usage.cache_input_tokens'],
+    cacheWriteTokens: [...genai.attributes.cacheWriteTokens, 'agentscope.usage.cache_creation_input_tokens'],
+  },
   endings: {
     operation: ['span.kind', 'span.type', 'observation.type', 'event.type'],
     vendor: ['llm.provider', 'llm.vendor', 'llm.system', 'model.provider', 'provider', 'provider.name'],
@@ -95,9 +99,11 @@ export const otherFrameworks: Dialect = {
   refine(span, facts) {
     const { attributes, name } = span;
     if (facts.inputTokens === null || facts.outputTokens === null) {
-      const { input, output } = usageInTexts(attributes);
+      const { input, output, reasoning, ...cached } = usageInTexts(attributes);
       facts.inputTokens ??= input;
       facts.outputTokens ??= output;
+      facts.reasoningTokens ??= reasoning;
+      setCachedTokens(cached, facts);
     }
     readModelOfMlflow(attributes, facts);
     if (MARKS_OF_FUNCTIONS.some((name) => attributes[name] === 'function')) facts.operation = null;
@@ -118,15 +124,13 @@ export const otherFrameworks: Dialect = {
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
     // AgentScope (github.com/agentscope-ai/agentscope, src/agentscope/middleware/_tracing) copies the counts of the vendor's API.
     // Anthropic's input excludes cached tokens.
-    if (span.scope.name === AGENTSCOPE && facts.vendor === 'anthropic')
-      addToInput(attributes, facts, CACHE_OF_AGENTSCOPE);
+    if (span.scope.name === AGENTSCOPE && facts.vendor === 'anthropic') addCacheToInput(facts);
   },
   alsoReads: [
     ...MARKS_OF_FUNCTIONS,
     LINK_OF_JUDGMENT,
     'framework',
     'runinfo.type',
-    ...CACHE_OF_AGENTSCOPE,
     'parameters',
     TYPE_OF_HONEYHIVE,
     AGENT_KIND,

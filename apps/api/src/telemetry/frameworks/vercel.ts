@@ -1,7 +1,7 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { asText } from '../reading/as-text.ts';
-import { cachedInUsage } from '../reading/cached-tokens.ts';
+import { cachedInUsage, cachedTokensOf, setCachedTokens } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
 import { countUnder } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
@@ -45,6 +45,9 @@ export const vercelAi: Dialect = {
     // Version 7 copies the vendor's names for audio: `input_tokens`.
     inputTokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens', 'ai.usage.tokens', 'ai.usage.input_tokens'],
     outputTokens: ['ai.usage.outputTokens', 'ai.usage.completionTokens', 'ai.usage.output_tokens'],
+    cacheReadTokens: ['ai.usage.inputTokenDetails.cacheReadTokens'],
+    cacheWriteTokens: ['ai.usage.inputTokenDetails.cacheWriteTokens'],
+    reasoningTokens: ['ai.usage.outputTokenDetails.reasoningTokens'],
   },
   operations: {
     'ai.generatetext': 'invoke_agent',
@@ -207,8 +210,14 @@ export const vercelAi7: Dialect = {
 /** Metadata with such a key may have tokens that the attributes leave out. Other metadata need not be parsed. */
 const MARK = /cache_(?:read|creation)_input|cacheReadInput|thoughtsToken/;
 
-/** The names of cached tokens that only version 4 writes. */
-const CACHED_IN_VERSION_4 = ['cacheReadInputTokens', 'cacheCreationInputTokens', 'cacheWriteInputTokens'];
+/** The cached tokens under names that only version 4 writes. */
+function cachedInVersion4(usage: unknown) {
+  const countOf = (key: string) => countUnder(usage, key);
+  return {
+    cacheReadTokens: countOf('cacheReadInputTokens'),
+    cacheWriteTokens: countOf('cacheCreationInputTokens') ?? countOf('cacheWriteInputTokens'),
+  };
+}
 
 /**
  * Adds tokens to a model call by the AI SDK. Its versions 4 and 5 copy the numbers of the vendor's API: the input of Anthropic and
@@ -222,12 +231,15 @@ function addTokensInMetadata(metadata: unknown, facts: Facts): void {
     const ofGoogle = ownMember(answer, 'usageMetadata');
     if (facts.inputTokens !== null) {
       const isOfVersion4 = countUnder(usage, 'cacheReadInputTokens') !== null;
-      if (isOfVersion4)
-        facts.inputTokens += CACHED_IN_VERSION_4.reduce((sum, key) => sum + (countUnder(usage, key) ?? 0), 0);
-      else if (countUnder(usage, 'input_tokens') === facts.inputTokens) facts.inputTokens += cachedInUsage(usage);
+      const cached = isOfVersion4 ? cachedInVersion4(usage) : cachedInUsage(usage);
+      if (isOfVersion4 || countUnder(usage, 'input_tokens') === facts.inputTokens)
+        facts.inputTokens += cachedTokensOf(cached);
+      setCachedTokens(cached, facts);
     }
+    const thoughts = countUnder(ofGoogle, 'thoughtsTokenCount');
     if (facts.outputTokens !== null && countUnder(ofGoogle, 'candidatesTokenCount') === facts.outputTokens)
-      facts.outputTokens += countUnder(ofGoogle, 'thoughtsTokenCount') ?? 0;
+      facts.outputTokens += thoughts ?? 0;
+    facts.reasoningTokens ??= thoughts;
   }
 }
 

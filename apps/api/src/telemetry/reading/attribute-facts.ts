@@ -47,7 +47,7 @@ export function attributeReader(dialect: Dialect, event?: FactSources): Attribut
   /** @returns whether the value was usable for the fact */
   function setFact(slot: Slot, value: ReadSource['attributes'][string], facts: Facts, place: Place): boolean {
     const { fact } = slot;
-    if (fact === 'inputTokens' || fact === 'outputTokens' || fact === 'serverPort') {
+    if (isCount(fact)) {
       const count = countIn(value, slot);
       if (fact !== 'serverPort') facts[fact] = count ?? facts[fact];
       else if (count !== null && count > 0 && count <= MAX_PORT) place.serverPort = count;
@@ -83,6 +83,18 @@ export function attributeReader(dialect: Dialect, event?: FactSources): Attribut
     const known = vendors.get(text.toLowerCase());
     return known === undefined ? vendorIn(text) : known;
   }
+}
+
+type CountFact =
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'cacheReadTokens'
+  | 'cacheWriteTokens'
+  | 'reasoningTokens'
+  | 'serverPort';
+
+function isCount(fact: keyof FactSources): fact is CountFact {
+  return fact === 'serverPort' || fact.endsWith('Tokens');
 }
 
 /** What senders write if they do not know a name. `<synthetic>` is the model of messages that Claude Code writes itself. */

@@ -2,28 +2,7 @@ import type { Attributes } from '../otlp/span.ts';
 import { countUnder, firstCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 
-const READ_FROM_CACHE = [
-  'gen_ai.usage.cache_read.input_tokens',
-  'gen_ai.usage.cache_read_input_tokens',
-  'llm.token_count.prompt_details.cache_read',
-  'ai.usage.cachedInputTokens',
-  // traceAI
-  'gen_ai.usage.input_tokens.cache_read',
-  'gen_ai.usage.cache_read_tokens',
-  'neatlogs.llm.token_count.cache_read',
-];
-
-const WRITTEN_TO_CACHE = [
-  'gen_ai.usage.cache_creation.input_tokens',
-  'gen_ai.usage.cache_creation_input_tokens',
-  'gen_ai.usage.cache_write.input_tokens',
-  'gen_ai.usage.cache_write_input_tokens',
-  'llm.token_count.prompt_details.cache_write',
-  'gen_ai.usage.input_tokens.cache_write',
-  'gen_ai.usage.cache_write_tokens',
-  'neatlogs.llm.token_count.cache_write',
-];
-
+/** The attributes with the total of a call's tokens. */
 export const TOTAL_TOKENS: readonly string[] = [
   'gen_ai.usage.total_tokens',
   'ai.usage.totalTokens',
@@ -32,9 +11,6 @@ export const TOTAL_TOKENS: readonly string[] = [
   'neatlogs.llm.token_count.total',
 ];
 
-/** The attributes that this file reads. */
-export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRITTEN_TO_CACHE, ...TOTAL_TOKENS];
-
 /**
  * Adds the cached tokens to the input tokens if the numbers show that these exclude them: if more tokens were cached than the
  * input has, or if the total is the sum of all three. The conventions include cached tokens in the input. The APIs of Anthropic
@@ -42,14 +18,14 @@ export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRI
  */
 export function addUncountedCache(attributes: Attributes, facts: Facts): void {
   const { inputTokens: input } = facts;
-  const cached = cachedTokensIn(attributes);
+  const cached = cachedTokensOf(facts);
   if (input !== null && (cached > input || restOfTotal(attributes, facts) === cached))
     facts.inputTokens = input + cached;
 }
 
 /** Adds cached tokens that are not reported themselves. The total of Bedrock shows them. */
 export function addCacheInTotalOfBedrock(attributes: Attributes, facts: Facts): void {
-  if (facts.inputTokens === null || facts.vendor !== 'aws.bedrock' || cachedTokensIn(attributes) > 0) return;
+  if (facts.inputTokens === null || facts.vendor !== 'aws.bedrock' || cachedTokensOf(facts) > 0) return;
   facts.inputTokens += Math.max(0, restOfTotal(attributes, facts));
 }
 
@@ -59,23 +35,29 @@ function restOfTotal(attributes: Attributes, { inputTokens, outputTokens }: Fact
   return firstCount(attributes, TOTAL_TOKENS) - inputTokens - outputTokens;
 }
 
-/** Adds the counts under some names to input tokens that exclude them. */
-export function addToInput(attributes: Attributes, facts: Facts, names: readonly string[]): void {
-  if (facts.inputTokens === null) return;
-  for (const name of names) facts.inputTokens += firstCount(attributes, [name]);
+/** Adds the cached tokens to input tokens that exclude them. `addUncountedCache` does not add them again. */
+export function addCacheToInput(facts: Facts): void {
+  if (facts.inputTokens !== null) facts.inputTokens += cachedTokensOf(facts);
 }
 
-/** Adds the cached tokens to input tokens that are Anthropic's own count. `addUncountedCache` does not add them again. */
-export function addCacheOfAnthropic(attributes: Attributes, facts: Facts): void {
-  if (facts.inputTokens !== null) facts.inputTokens += cachedTokensIn(attributes);
-}
+/** Cached tokens of one call. */
+type CachedTokens = Pick<Facts, 'cacheReadTokens' | 'cacheWriteTokens'>;
 
 /** The cached tokens in a usage as Anthropic's API writes it. Its input tokens do not include them. */
-export function cachedInUsage(usage: unknown): number {
-  return (countUnder(usage, 'cache_read_input_tokens') ?? 0) + (countUnder(usage, 'cache_creation_input_tokens') ?? 0);
+export function cachedInUsage(usage: unknown): CachedTokens {
+  return {
+    cacheReadTokens: countUnder(usage, 'cache_read_input_tokens'),
+    cacheWriteTokens: countUnder(usage, 'cache_creation_input_tokens'),
+  };
+}
+
+/** Sets cached tokens that the attributes do not report. */
+export function setCachedTokens({ cacheReadTokens, cacheWriteTokens }: CachedTokens, facts: Facts): void {
+  facts.cacheReadTokens ??= cacheReadTokens;
+  facts.cacheWriteTokens ??= cacheWriteTokens;
 }
 
 /** The input tokens that were read from a cache or written to it. */
-function cachedTokensIn(attributes: Attributes): number {
-  return firstCount(attributes, READ_FROM_CACHE) + firstCount(attributes, WRITTEN_TO_CACHE);
+export function cachedTokensOf({ cacheReadTokens, cacheWriteTokens }: CachedTokens): number {
+  return (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
 }

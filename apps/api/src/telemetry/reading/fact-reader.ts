@@ -63,7 +63,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.errorType ??= place.errorType ?? exceptionOfOperation(source.events);
     // Reported tokens come first. The rest of a total may then be tokens that are not reported.
     addUncountedCache(source.attributes, facts);
-    addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
+    addUncountedReasoning(facts, reasoningCountsIn(source.attributes, facts));
     addCacheInTotalOfBedrock(source.attributes, facts);
     readMcpName(source.name, facts);
     moveServerName(facts);
@@ -72,8 +72,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     // Some models write the namespace of their functions in front of a tool's name.
     if (facts.tool !== null) facts.tool = facts.tool.replace(FUNCTION_NAMESPACE, '');
     boundNames(facts);
-    facts.inputTokens = boundedCount(facts.inputTokens);
-    facts.outputTokens = boundedCount(facts.outputTokens);
+    boundTokens(facts);
     return { facts, isWrapper };
   };
 
@@ -127,6 +126,9 @@ function noFacts(): Facts {
     conversationId: null,
     inputTokens: null,
     outputTokens: null,
+    cacheReadTokens: null,
+    cacheWriteTokens: null,
+    reasoningTokens: null,
     serverAddress: null,
     serverPort: null,
     errorType: null,
@@ -169,6 +171,19 @@ function boundNames(facts: Facts): void {
     const bounded = IDS.has(fact) ? boundedId(withoutEncodedId(value)) : boundedName(value);
     if (bounded !== value) Object.assign(facts, { [fact]: bounded });
   }
+}
+
+/** Bounds the numbers of tokens. Cached tokens are a part of the input, and reasoning tokens a part of the output. */
+function boundTokens(facts: Facts): void {
+  const input = (facts.inputTokens = boundedCount(facts.inputTokens));
+  const output = (facts.outputTokens = boundedCount(facts.outputTokens));
+  facts.cacheReadTokens = partOf(input, facts.cacheReadTokens);
+  facts.cacheWriteTokens = partOf(input === null ? null : input - (facts.cacheReadTokens ?? 0), facts.cacheWriteTokens);
+  facts.reasoningTokens = partOf(output, facts.reasoningTokens);
+}
+
+function partOf(whole: number | null, part: number | null): number | null {
+  return whole === null || part === null ? null : Math.min(whole, part);
 }
 
 /** Limits a number of tokens that a dialect computed from what a sender wrote. Null if it is negative. */

@@ -27,8 +27,16 @@ export type Facts = {
   mcpResource: string | null;
   mcpMethod: string | null;
   conversationId: string | null;
+  /** With the tokens read from and written to a cache. */
   inputTokens: number | null;
+  /** With the reasoning tokens. */
   outputTokens: number | null;
+  /** The input tokens that were read from the vendor's cache. */
+  cacheReadTokens: number | null;
+  /** The input tokens that were written to the vendor's cache. */
+  cacheWriteTokens: number | null;
+  /** The output tokens that the model spent on reasoning. */
+  reasoningTokens: number | null;
   /** Lower case, an IPv6 address without brackets. */
   serverAddress: string | null;
   serverPort: number | null;

@@ -1,12 +1,11 @@
 import { withoutEncodedId } from '../encoded-text.ts';
 import { AGENT_CALL_NAMES } from './agent-calls.ts';
-import { CACHED_TOKEN_NAMES } from './cached-tokens.ts';
+import { TOTAL_TOKENS } from './cached-tokens.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
 import { boundedText, compileSlots, sourcesOf } from './fact-slots.ts';
 import type { Facts, Reading, Use } from './facts.ts';
 import { isModelCall } from './operations.ts';
-import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { WAITING_NAMES, waitsForAnswer } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
@@ -82,8 +81,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readNames: new Set([
       ...dialects.flatMap(namesOf),
       ...AGENT_CALL_NAMES,
-      ...CACHED_TOKEN_NAMES,
-      ...REASONING_TOKEN_NAMES,
+      ...TOTAL_TOKENS,
       ...WAITING_NAMES,
       SPAN_TYPE_OF_LOGFIRE,
       OUTPUT_MESSAGES,

@@ -3,17 +3,6 @@ import { TOTAL_TOKENS } from './cached-tokens.ts';
 import { firstCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 
-const REASONING = [
-  'gen_ai.usage.reasoning.output_tokens',
-  'gen_ai.usage.reasoning_tokens',
-  'ai.usage.reasoningTokens',
-  'llm.token_count.completion_details.reasoning',
-  'neatlogs.llm.token_count.reasoning',
-];
-
-/** The attributes of the conventions that this file reads. */
-export const REASONING_TOKEN_NAMES: readonly string[] = [...REASONING, ...TOTAL_TOKENS];
-
 type Counts = {
   /** 0 if they are not reported. */
   reasoning: number;
@@ -23,9 +12,9 @@ type Counts = {
   input?: number | null;
 };
 
-/** The counts in the attributes of the conventions. */
-export function reasoningCountsIn(attributes: Attributes): Counts {
-  return { reasoning: firstCount(attributes, REASONING), total: firstCount(attributes, TOTAL_TOKENS) };
+/** The counts that the attributes of the conventions report. */
+export function reasoningCountsIn(attributes: Attributes, { reasoningTokens }: Facts): Counts {
+  return { reasoning: reasoningTokens ?? 0, total: firstCount(attributes, TOTAL_TOKENS) };
 }
 
 /**
@@ -34,15 +23,18 @@ export function reasoningCountsIn(attributes: Attributes): Counts {
  * are not reported themselves.
  */
 export function addUncountedReasoning(facts: Facts, { reasoning, total, input = facts.inputTokens }: Counts): void {
+  if (reasoning > 0) facts.reasoningTokens ??= reasoning;
   if (input === null || facts.outputTokens === null) return;
   const rest = total - input - facts.outputTokens;
   const isReasoning = rest === reasoning || (reasoning === 0 && GEMINI.test(facts.model ?? ''));
-  if (rest > 0 && isReasoning) facts.outputTokens += rest;
+  if (rest <= 0 || !isReasoning) return;
+  facts.outputTokens += rest;
+  facts.reasoningTokens ??= rest;
 }
 
 /** Adds the reasoning tokens to output tokens that are Google's own count. `addUncountedReasoning` does not add them again. */
-export function addReasoningOfGoogle(attributes: Attributes, facts: Facts): void {
-  if (facts.outputTokens !== null) facts.outputTokens += firstCount(attributes, REASONING);
+export function addReasoningOfGoogle(facts: Facts): void {
+  if (facts.outputTokens !== null) facts.outputTokens += facts.reasoningTokens ?? 0;
 }
 
 const GEMINI = /(?:^|[/.])gemini-/i;

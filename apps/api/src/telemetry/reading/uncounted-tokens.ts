@@ -1,4 +1,4 @@
-import { addCacheOfAnthropic } from './cached-tokens.ts';
+import { addCacheToInput } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import { countIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
@@ -12,6 +12,6 @@ export function addDeclaredTokens({ uncounted, countsOf }: Dialect, span: ReadSo
     }
   }
   const vendor = countsOf?.(span, facts) ?? null;
-  if (vendor === 'anthropic' || vendor === 'aws.bedrock') addCacheOfAnthropic(span.attributes, facts);
-  if (vendor?.startsWith('gcp.')) addReasoningOfGoogle(span.attributes, facts);
+  if (vendor === 'anthropic' || vendor === 'aws.bedrock') addCacheToInput(facts);
+  if (vendor?.startsWith('gcp.')) addReasoningOfGoogle(facts);
 }

@@ -1,7 +1,8 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes } from '../otlp/span.ts';
-import { cachedInUsage } from './cached-tokens.ts';
+import { cachedInUsage, cachedTokensOf } from './cached-tokens.ts';
 import { countUnder } from './fact-slots.ts';
+import type { Facts } from './facts.ts';
 import { parsedJson } from './inside.ts';
 
 /** Names of attributes that hold the usage of a call as one JSON text: `acme.usage`, `acme.tokenUsage`, `langwatch.metrics`. */
@@ -11,8 +12,14 @@ const INPUT_KEYS = ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptToken
 const OUTPUT_KEYS = ['output_tokens', 'completion_tokens', 'outputTokens', 'completionTokens', 'candidatesTokenCount'];
 const TOTAL_KEYS = ['total_tokens', 'totalTokens', 'totalTokenCount'];
 
+type TextUsage = Pick<Facts, 'cacheReadTokens' | 'cacheWriteTokens'> & {
+  input: number | null;
+  output: number | null;
+  reasoning: number | null;
+};
+
 /** The tokens in an attribute that holds a call's usage as JSON. The counts may stand in its member `value`. */
-export function usageInTexts(attributes: Attributes): { input: number | null; output: number | null } {
+export function usageInTexts(attributes: Attributes): TextUsage {
   for (const name in attributes) {
     const text = attributes[name];
     if (typeof text !== 'string' || !text.startsWith('{') || !USAGE_NAME.test(name)) continue;
@@ -25,10 +32,12 @@ export function usageInTexts(attributes: Attributes): { input: number | null; ou
         input: input && input + uncountedCache(usage, input, output ?? 0),
         // Google's API counts reasoning separately.
         output: output && output + (countUnder(usage, 'thoughtsTokenCount') ?? 0),
+        reasoning: countUnder(usage, 'thoughtsTokenCount'),
+        ...cachedInUsage(usage),
       };
     }
   }
-  return { input: null, output: null };
+  return { input: null, output: null, reasoning: null, cacheReadTokens: null, cacheWriteTokens: null };
 }
 
 /**
@@ -36,7 +45,7 @@ export function usageInTexts(attributes: Attributes): { input: number | null; ou
  * for them the numbers decide, as for attributes (`cached-tokens.ts`).
  */
 function uncountedCache(usage: unknown, input: number, output: number): number {
-  const cached = cachedInUsage(usage);
+  const cached = cachedTokensOf(cachedInUsage(usage));
   const total = firstCountUnder(usage, TOTAL_KEYS);
   return total === null || cached > input || total - input - output === cached ? cached : 0;
 }

@@ -4,7 +4,9 @@ import { nameKey } from '@quartermaster/naming/name-key.ts';
 import {
   addToRollups,
   type CallTimes,
+  NO_USAGE,
   type Rollup,
+  USAGE_SUMS,
   type UsageSums,
 } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
@@ -12,6 +14,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
+import { TOKEN_COUNTS } from '../calls/call-span.ts';
 import { type Call, errorsOf, nameAt } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from '../periods.ts';
 import { findOrCreateSeries, findSeriesOfRemoved } from './series.ts';
@@ -116,15 +119,13 @@ function addCall(byHour: SubjectSums['byHour'], { call, by }: CallChange): void 
   const hour = Math.floor(call.countedAt / HOUR_MS);
   let sums = byHour.get(hour);
   if (!sums) {
-    const times = { firstAt: call.countedAt, lastAt: call.countedAt };
-    sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0, ...times };
+    sums = { ...NO_USAGE, firstAt: call.countedAt, lastAt: call.countedAt };
     byHour.set(hour, sums);
   }
   const calls = by * call.times;
   sums.calls += calls;
   sums.errors += by * errorsOf(call);
-  sums.inputTokens += by * call.inputTokens;
-  sums.outputTokens += by * call.outputTokens;
+  for (const count of TOKEN_COUNTS) sums[count] += by * call[count];
   sums.firstAt = Math.min(sums.firstAt, call.countedAt);
   sums.lastAt = Math.max(sums.lastAt, call.countedAt);
   sums.durationUs += Math.sign(calls) * Math.max(0, call.durationUs);
@@ -137,20 +138,14 @@ function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {
 }
 
 function sumOf(a: UsageSums & CallTimes, b: UsageSums & CallTimes): UsageSums & CallTimes {
-  return {
-    calls: a.calls + b.calls,
-    errors: a.errors + b.errors,
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    durationUs: a.durationUs + b.durationUs,
-    firstAt: Math.min(a.firstAt, b.firstAt),
-    lastAt: Math.max(a.lastAt, b.lastAt),
-  };
+  const sums = { ...NO_USAGE };
+  for (const name of USAGE_SUMS) sums[name] = a[name] + b[name];
+  return { ...sums, firstAt: Math.min(a.firstAt, b.firstAt), lastAt: Math.max(a.lastAt, b.lastAt) };
 }
 
 /** Whether calls are only taken back. */
-function isRemoval({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
-  return Math.max(calls, errors, inputTokens, outputTokens, durationUs) <= 0;
+function isRemoval(sums: UsageSums): boolean {
+  return USAGE_SUMS.every((name) => sums[name] <= 0);
 }
 
 /** Whether calls failed that were counted before. */
@@ -158,8 +153,8 @@ function isFailureAlone({ calls, errors, inputTokens, outputTokens }: UsageSums)
   return errors > 0 && calls === 0 && inputTokens === 0 && outputTokens === 0;
 }
 
-function isZero({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
-  return calls === 0 && errors === 0 && inputTokens === 0 && outputTokens === 0 && durationUs === 0;
+function isZero(sums: UsageSums): boolean {
+  return USAGE_SUMS.every((name) => sums[name] === 0);
 }
 
 function rollupKey({ seriesId, period, startTime }: Pick<Rollup, 'seriesId' | 'period' | 'startTime'>): string {

@@ -1,13 +1,15 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Usage, UsageDimension, UsageInterval, UsageOrder } from '@quartermaster/contracts/usage.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
-import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
+import type { RollupRange } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
-import { DAY_MS, HOUR_MS } from '../periods.ts';
+import { TOKEN_COUNTS } from '../calls/call-span.ts';
+import { Pricer } from '../pricing/pricer.ts';
+import { CostSum } from '../pricing/token-price.ts';
+import { addCost, type PricedSums, readPricedSums } from './priced-sums.ts';
 import { rangesOf, type TimeRange, timeRange } from './time-range.ts';
 
 export type UsageQuery = {
@@ -30,10 +32,10 @@ const ROWS_PER_POINT = 2000;
 /** Series that are listed with one statement. */
 const SERIES_PAGE_SIZE = 1000;
 
-/** Series whose sums are read with one statement. Then the event loop gets a turn. Fewer of a long range, which may have many sums. */
-const BATCH_SIZE = { least: 10, most: 100, sums: 5000 };
+/** Usage whose cost is not rounded yet. */
+type UncostedUsage = Omit<Usage, 'cost'>;
 
-type Group = { usage: Usage; key: string; nameKey: string | null };
+type Group = { usage: UncostedUsage; cost: CostSum; key: string; nameKey: string | null };
 
 /**
  * Reads one page of sums: the largest of `sort` first, then by start, then by group. Each page adds up the whole range again, so the amount that a
@@ -70,13 +72,14 @@ export async function usagePage(
   const last = items.at(-1);
   return {
     range,
-    items: items.map(({ usage }) => usage),
+    items: items.map(({ usage, cost }) => ({ ...usage, cost: cost.toCost() })),
     next: last && remaining.length > limit ? keyOf(last, range, sort) : null,
   };
 }
 
 /** The sums of a time range, unordered. `nameKey` is null if they are not grouped by name. */
-export type SummedUsage = { range: TimeRange; groups: { usage: Usage; nameKey: string | null }[] };
+export type SummedUsage = { range: TimeRange; groups: SummedGroup[] };
+export type SummedGroup = { usage: UncostedUsage; cost: CostSum; nameKey: string | null };
 
 /**
  * Adds up the usage of a whole time range for each group.
@@ -132,38 +135,25 @@ async function readGroups(
   read: { series: number; rows: number },
 ): Promise<Map<string, Group>> {
   const groups = new Map<string, Group>();
-  const batchSize = batchSizeOf(ranges);
+  const pricer = new Pricer(db);
   let after: UsageSeries | null = null;
   for (;;) {
     const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_PAGE_SIZE });
     read.series += series.length;
     if (read.series > MAX_SERIES) throw tooMuch(`more than ${MAX_SERIES} combinations of provider, name and agent`);
     for (const [tenantId, tenantSeries] of Map.groupBy(series, (entry) => entry.tenantId)) {
-      for (let start = 0; start < tenantSeries.length; start += batchSize) {
-        const byId = new Map(tenantSeries.slice(start, start + batchSize).map((entry) => [entry.id, entry]));
-        for (const range of ranges) {
-          const rows = await readRollups(db, { tenantId }, [...byId.keys()], { ...range, each });
-          for (const row of rows) {
-            const rowSeries = byId.get(row.seriesId);
-            if (rowSeries)
-              add(groups, { series: rowSeries, start: each === 'series' ? null : row.startTime, groupBy }, row);
-            read.rows += row.rows;
-          }
+      const batches = readPricedSums(db, pricer, { tenantId, series: tenantSeries, ranges, each });
+      for await (const { sums } of batches) {
+        for (const row of sums) {
+          add(groups, { start: each === 'series' ? null : row.startTime, groupBy }, row);
+          read.rows += row.rows;
         }
         if (read.rows > MAX_ROWS) throw tooMuch(`more than ${MAX_ROWS} sums`);
-        await yieldToEventLoop();
       }
     }
     after = series.at(-1) ?? null;
     if (series.length < SERIES_PAGE_SIZE) return groups;
   }
-}
-
-function batchSizeOf(ranges: readonly RollupRange[]): number {
-  const sumsOf = ({ period, from, to }: RollupRange) =>
-    (Date.parse(to) - Date.parse(from)) / (period === 'hour' ? HOUR_MS : DAY_MS);
-  const sums = Math.max(1, ...ranges.map(sumsOf));
-  return Math.max(BATCH_SIZE.least, Math.min(BATCH_SIZE.most, Math.floor(BATCH_SIZE.sums / sums)));
 }
 
 function tooMuch(what: string) {
@@ -172,9 +162,10 @@ function tooMuch(what: string) {
 
 function add(
   groups: Map<string, Group>,
-  { series, start, groupBy }: { series: UsageSeries; start: string | null; groupBy: readonly UsageDimension[] },
-  sums: UsageSums,
+  { start, groupBy }: { start: string | null; groupBy: readonly UsageDimension[] },
+  sums: PricedSums<UsageSeries>,
 ): void {
+  const { series } = sums;
   const by = new Set(groupBy);
   const subTenantId = by.has('sub_tenant') ? series.subTenantId : null;
   const providerId = by.has('provider') ? series.providerId : null;
@@ -197,16 +188,18 @@ function add(
     errors: 0,
     inputTokens: 0,
     outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
     durationMs: 0,
   };
+  const cost = found?.cost ?? new CostSum();
   // Of several spellings of a name the shortest is shown, so that the answer does not depend on their order.
   if (usage.name !== null) usage.name = shorter(usage.name, series.name);
-  usage.calls = sum(usage.calls, sums.calls);
-  usage.errors = sum(usage.errors, sums.errors);
-  usage.inputTokens = sum(usage.inputTokens, sums.inputTokens);
-  usage.outputTokens = sum(usage.outputTokens, sums.outputTokens);
+  for (const name of COUNTS) usage[name] = Math.min(usage[name] + sums[name], Number.MAX_SAFE_INTEGER);
   usage.durationMs = (usage.durationMs * 1000 + sums.durationUs) / 1000;
-  if (!found) groups.set(`${start} ${key}`, { usage, key, nameKey });
+  addCost(cost, sums);
+  if (!found) groups.set(`${start} ${key}`, { usage, cost, key, nameKey });
 }
 
 function shorter(a: string, b: string): string {
@@ -214,9 +207,7 @@ function shorter(a: string, b: string): string {
   return a < b ? a : b;
 }
 
-function sum(a: number, b: number): number {
-  return Math.min(a + b, Number.MAX_SAFE_INTEGER);
-}
+const COUNTS = ['calls', 'errors', ...TOKEN_COUNTS] as const;
 
 type Position = { range: TimeRange; start: string | null; value: number; key: string };
 
@@ -232,8 +223,8 @@ function isAfter(group: Group, reference: Group | Position, sort: Sort): boolean
 function valueOf(entry: Group | Position, sort: Sort): number {
   if (!('usage' in entry)) return entry.value;
   if (sort === null) return 0;
-  const { inputTokens, outputTokens, ...counts } = entry.usage;
-  return sort === 'tokens' ? inputTokens + outputTokens : counts[sort];
+  const { inputTokens, outputTokens } = entry.usage;
+  return sort === 'tokens' ? inputTokens + outputTokens : entry.usage[sort];
 }
 
 function startOf(entry: Group | Position): string {

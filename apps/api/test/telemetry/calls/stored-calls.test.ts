@@ -17,6 +17,8 @@ describe('calls as they are stored', () => {
     const calls = [
       callSpan('00f067aa0ba902b7', { start: 1_795_512_998_977_123, end: 1_795_512_999_018_124, callId: 'chatcmpl-1' }),
       callSpan('00f067aa0ba902b8', { parentSpanId: '00f067aa0ba902b7', inputTokens: 0, outputTokens: 1_000_000_000 }),
+      callSpan('00f067aa0ba902bf', { inputTokens: 9, cacheReadTokens: 5, cacheWriteTokens: 0 }),
+      callSpan('00f067aa0ba902c0', { outputTokens: 9, reasoningTokens: 7 }),
       callSpan('00f067aa0ba902b9', { parentSpanId: 'ffffffffffffffff', failed: true, countedAt: 1_795_512_998_000 }),
       callSpan('00f067aa0ba902ba', { scope: '', serviceName: null, agent: 'größer 🚢', callId: '' }),
       callSpan('00f067aa0ba902bb', {

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { readSpan } from '../../../src/telemetry/frameworks/read.ts';
+import { describe, expect, test } from 'vitest';
+import { readLogRecord, readSpan } from '../../../src/telemetry/frameworks/read.ts';
+import { recordedLogs, recordedSpans } from './recorded-uses.ts';
 import { source } from './source.ts';
 
 // The first is the form of LangWatch's SDK.
@@ -170,5 +171,117 @@ test('reads the tokens of attributes that count tokens in the singular', () => {
   expect(readSpan(source(attributes))).toMatchObject({
     facts: { vendor: 'openai', model: 'gpt-5-mini', inputTokens: 21, outputTokens: 8 },
     uses: [{ kind: 'model', name: 'gpt-5-mini' }],
+  });
+});
+
+const CHAT = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'gpt-5-mini' };
+const COUNTED = { ...CHAT, 'gen_ai.usage.input_tokens': 21, 'gen_ai.usage.output_tokens': 8 };
+const NAMES_OF_OPENINFERENCE = {
+  'openinference.span.kind': 'LLM',
+  'llm.model_name': 'gpt-5-mini',
+  'llm.token_count.prompt': 21,
+  'llm.token_count.completion': 8,
+  'llm.token_count.prompt_details.cache_read': 5,
+  'llm.token_count.prompt_details.cache_write': 2,
+  'llm.token_count.completion_details.reasoning': 3,
+};
+
+describe('the parts of the input and of the output', () => {
+  test.each([
+    [
+      'OpenTelemetry',
+      {
+        ...COUNTED,
+        'gen_ai.usage.cache_read.input_tokens': 5,
+        'gen_ai.usage.cache_creation.input_tokens': 2,
+        'gen_ai.usage.reasoning.output_tokens': 3,
+      },
+    ],
+    ['OpenInference', NAMES_OF_OPENINFERENCE],
+    [
+      'Vercel’s AI SDK',
+      {
+        'ai.operationId': 'ai.generateText.doGenerate',
+        'ai.model.id': 'gpt-5-mini',
+        'ai.usage.inputTokens': 21,
+        'ai.usage.outputTokens': 8,
+        'ai.usage.inputTokenDetails.cacheReadTokens': 5,
+        'ai.usage.inputTokenDetails.cacheWriteTokens': 2,
+        'ai.usage.outputTokenDetails.reasoningTokens': 3,
+      },
+    ],
+    [
+      'Langfuse',
+      {
+        'langfuse.observation.type': 'generation',
+        'langfuse.observation.model.name': 'gpt-5-mini',
+        'langfuse.observation.usage_details': JSON.stringify({
+          input: 14,
+          input_cache_read: 5,
+          input_cache_creation: 2,
+          output: 5,
+          output_reasoning: 3,
+        }),
+      },
+    ],
+    [
+      'LangSmith',
+      {
+        ...COUNTED,
+        'langsmith.span.kind': 'llm',
+        'gen_ai.usage.input_token_details': '{"cache_read":5,"cache_creation":2}',
+        'gen_ai.usage.output_token_details': '{"reasoning":3}',
+      },
+    ],
+    [
+      'Anthropic’s usage as JSON',
+      {
+        ...CHAT,
+        'acme.usage': JSON.stringify({
+          input_tokens: 14,
+          cache_read_input_tokens: 5,
+          cache_creation_input_tokens: 2,
+          output_tokens: 5,
+          thoughtsTokenCount: 3,
+        }),
+      },
+    ],
+  ])('are read from the attributes of %s', (_framework, attributes) => {
+    expect(readSpan(source(attributes)).facts).toMatchObject({
+      inputTokens: 21,
+      outputTokens: 8,
+      cacheReadTokens: 5,
+      cacheWriteTokens: 2,
+      reasoningTokens: 3,
+    });
+  });
+
+  // The recorded answers report 5 cached tokens and 3 of reasoning.
+  test.each(['codex', 'gemini-cli', 'langgraph-langsmith', 'mastra', 'openai-agents', 'opencode', 'vercel-ai-6'])(
+    'are in the recording of %s',
+    (recording) => {
+      const spans = recordedSpans(recording).map(readSpan);
+      const records = recordedLogs(recording).map(readLogRecord);
+      const withTokens = [...spans, ...records].filter(
+        ({ facts, uses, tokensOf }) =>
+          facts?.inputTokens === 21 && [...uses, tokensOf].some((use) => use?.kind === 'model'),
+      );
+      const exact = withTokens.filter(({ facts }) => facts?.cacheReadTokens === 5 && facts.reasoningTokens === 3);
+      expect(exact.length).toBeGreaterThan(withTokens.length / 2);
+    },
+  );
+
+  test('never exceed the whole, and are not known without it', () => {
+    const parts = { 'gen_ai.usage.cache_read.input_tokens': 5, 'gen_ai.usage.reasoning.output_tokens': 30 };
+    expect(readSpan(source({ ...CHAT, ...parts })).facts).toMatchObject({
+      cacheReadTokens: null,
+      reasoningTokens: null,
+    });
+    expect(readSpan(source({ ...COUNTED, ...parts })).facts).toMatchObject({ cacheReadTokens: 5, reasoningTokens: 8 });
+  });
+
+  test('of a Gemini model are shown by the total', () => {
+    const attributes = { ...COUNTED, 'gen_ai.request.model': 'gemini-3-flash', 'gen_ai.usage.total_tokens': 32 };
+    expect(readSpan(source(attributes)).facts).toMatchObject({ outputTokens: 11, reasoningTokens: 3 });
   });
 });

@@ -30,6 +30,7 @@ import { useUrlState } from '../../data/url-state.ts';
 import { apiPath } from '../../data/curl.ts';
 import { accountAddress } from './account-address.ts';
 import { AccessLink } from '../access/access-link.tsx';
+import { AccountCost } from './account-cost.tsx';
 import { AccountForm } from './account-form.tsx';
 import { AccountTelemetry } from './account-telemetry.tsx';
 import { KEY_COLUMNS } from './key-columns.tsx';
@@ -94,6 +95,7 @@ function Summary({ account }: { account: ServiceAccount }): ReactNode {
         last used <Time at={account.lastUsedAt} />
       </span>
       <AccessLink source={`service_account:${account.tenantId}/${id}`}>access it gave</AccessLink>
+      <AccountCost account={account} />
       {description !== null && <span>{description}</span>}
     </div>
   );

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
+import { CostText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatNumber, plural } from '../../components/format.ts';
 import { MeaningMark, Tag } from '../../components/marks.tsx';
@@ -79,6 +80,7 @@ const COLUMNS: Column<AgentUse>[] = [
     isNumber: true,
     cell: ({ inputTokens, outputTokens }) => formatCompact(inputTokens + outputTokens),
   },
+  { key: 'cost', header: 'Cost', width: '84px', isNumber: true, cell: ({ cost }) => <CostText cost={cost} /> },
 ];
 
 export function AgentScreen(): ReactNode {
@@ -135,6 +137,11 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
           <span className="dim num">
             {plural(usage.calls, 'call')}, {plural(usage.errors, 'error')}, {formatCompact(usage.inputTokens)} tokens
             in, {formatCompact(usage.outputTokens)} out
+            {usage.cost !== null && (
+              <>
+                , <CostText cost={usage.cost} /> by list prices
+              </>
+            )}
           </span>
           <RangeFilter label="Last 30 days" periods={USAGE_PERIODS} step={HOUR_MS} />
         </>

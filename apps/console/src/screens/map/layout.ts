@@ -9,6 +9,8 @@ export type MapNode = {
   note: string;
   meaning: Meaning;
   calls: number;
+  /** Millionths of a dollar, by list prices. Null: nothing of it has a price. */
+  microUsd: number | null;
   y: number;
   /** What the address says when the map is limited to this node; null: it stands for several. */
   focus: { agent: string } | { provider: string } | { observation: string | null };
@@ -56,14 +58,19 @@ export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): M
   const limit = agent === undefined && provider === undefined ? MAX_ITEMS : MAX_ITEMS_FOCUSED;
   const shownItems = largestItems(edges, limit);
 
-  const add = (node: Omit<MapNode, 'y' | 'calls'>, calls: number): MapNode => {
+  const add = (
+    node: Omit<MapNode, 'y' | 'calls' | 'microUsd'>,
+    { calls, cost }: Pick<Graph['edges'][number], 'calls' | 'cost'>,
+  ): MapNode => {
     const known = nodes.get(node.id);
+    const microUsd = cost?.microUsd ?? null;
     if (known === undefined) {
-      const made = { ...node, calls, y: 0 };
+      const made = { ...node, calls, microUsd, y: 0 };
       nodes.set(node.id, made);
       return made;
     }
     known.calls += calls;
+    if (microUsd !== null) known.microUsd = (known.microUsd ?? 0) + microUsd;
     if (WEIGHT[node.meaning] > WEIGHT[known.meaning]) known.meaning = node.meaning;
     return known;
   };
@@ -88,7 +95,7 @@ export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): M
         meaning: state,
         focus: { agent: edge.agent },
       },
-      calls,
+      edge,
     );
     const known = providersById.get(keyOf(tenantId, providerId));
     const middle = add(
@@ -100,13 +107,13 @@ export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): M
         meaning: known?.status === 'discovered' ? 'unknown' : 'declared',
         focus: { provider: providerId },
       },
-      calls,
+      edge,
     );
     const itemKey = keyOf('item', tenantId, providerId, kind, name);
     const isShown = shownItems.has(keyOf(tenantId, providerId, kind, name));
     const observation = states.get(keyOf(tenantId, providerId, kind, name))?.observationIds[0] ?? null;
     const to = isShown
-      ? add({ id: itemKey, column: 'item', label: name, note: kind, meaning: state, focus: { observation } }, calls)
+      ? add({ id: itemKey, column: 'item', label: name, note: kind, meaning: state, focus: { observation } }, edge)
       : add(
           {
             id: keyOf('rest', tenantId, providerId, state),
@@ -116,7 +123,7 @@ export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): M
             meaning: state,
             focus: { provider: providerId },
           },
-          calls,
+          edge,
         );
     link(from, middle, { calls, state });
     link(middle, to, { calls, state });

@@ -1,6 +1,6 @@
 import { useElementSize } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
-import { formatCompact, plural } from '../../components/format.ts';
+import { formatCompact, formatMicroUsd, plural } from '../../components/format.ts';
 import type { MapLayout, MapLink, MapNode } from './layout.ts';
 import classes from './map.module.css';
 
@@ -75,7 +75,8 @@ type NodeProps = {
 };
 
 function NodeBox({ node, x, isDimmed, hover, open }: NodeProps): ReactNode {
-  const { label, note, meaning, calls, y } = node;
+  const { label, note, meaning, calls, microUsd, y } = node;
+  const cost = microUsd === null ? '' : `, ${formatMicroUsd(microUsd)} by list prices`;
   // The mark of an agent shows the worst state of what it uses.
   const stateText = node.column === 'agent' ? `uses something ${meaning}` : meaning;
   return (
@@ -97,7 +98,7 @@ function NodeBox({ node, x, isDimmed, hover, open }: NodeProps): ReactNode {
         open(node);
       }}
     >
-      <title>{`${label} ${formatCompact(calls)}: ${note}, ${stateText}, ${plural(calls, 'call')}`}</title>
+      <title>{`${label} ${formatCompact(calls)}: ${note}, ${stateText}, ${plural(calls, 'call')}${cost}`}</title>
       <rect y={-12} width={NODE_WIDTH} height={24} rx={5} className={classes.box} />
       <g transform="translate(8 -6)" className={classes.shape}>
         {meaning === 'declared' && <circle cx="6" cy="6" r="4" fill="currentColor" />}

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
+import { CostText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatNumber, plural } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
@@ -34,7 +35,7 @@ export function MapScreen(): ReactNode {
   return (
     <Screen
       title="Map"
-      summary="Which agents use which providers, models and tools."
+      summary="Which agents use which providers, models and tools. Costs are an estimate by list prices."
       scrolls={!isTable}
       request={{ method: 'GET', path: '/v1/graph', query }}
       toolbar={
@@ -149,6 +150,7 @@ const COLUMNS: Column<Edge>[] = [
   },
   { key: 'calls', header: 'Calls', width: '80px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
   { key: 'errors', header: 'Errors', width: '80px', isNumber: true, cell: ({ errors }) => formatNumber(errors) },
+  { key: 'cost', header: 'Cost', width: '84px', isNumber: true, cell: ({ cost }) => <CostText cost={cost} /> },
 ];
 
 /** The same as rows, for screen readers and for those who sort by reading. */

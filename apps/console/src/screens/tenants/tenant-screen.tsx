@@ -1,4 +1,4 @@
-import type { Tenant } from '@quartermaster/client';
+import type { Scope, Tenant } from '@quartermaster/client';
 import { getTenantOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
@@ -16,6 +16,7 @@ import classes from '../providers/provider.module.css';
 import { DeleteTenant } from './delete-tenant.tsx';
 import { LimitsTab } from './limits-tab.tsx';
 import { MembersTab, ROLES } from './members-tab.tsx';
+import { PricesTab } from './prices-tab.tsx';
 import { SettingsTab } from './settings-tab.tsx';
 
 export function TenantScreen(): ReactNode {
@@ -31,9 +32,16 @@ export function TenantScreen(): ReactNode {
   return <Loaded key={data.id} tenant={data} />;
 }
 
+/** The button of a part. */
+const ACTIONS = new Map<string, { scope: Scope; label: string }>([
+  ['members', { scope: 'memberships:write', label: 'Invite a person' }],
+  ['prices', { scope: 'tenants:write', label: 'Set a price' }],
+]);
+
 function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
   const [{ view = 'members' }, setState] = useUrlState();
   const me = useMe();
+  const action = ACTIONS.get(view);
   return (
     <Screen
       title={tenant.displayName ?? tenant.id}
@@ -46,15 +54,11 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
       }
       request={{ method: 'GET', path: apiPath`/v1/tenants/${tenant.id}` }}
       actions={
-        view === 'members' ? (
-          <ActionButton
-            scope="memberships:write"
-            place={{ tenantId: tenant.id }}
-            onClick={() => setState({ new: '1' })}
-          >
-            Invite a person
+        action !== undefined && (
+          <ActionButton scope={action.scope} place={{ tenantId: tenant.id }} onClick={() => setState({ new: '1' })}>
+            {action.label}
           </ActionButton>
-        ) : undefined
+        )
       }
       toolbar={
         <>
@@ -64,6 +68,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
               { value: 'members', label: 'Members' },
               { value: 'settings', label: 'Settings' },
               { value: 'limits', label: 'Limits' },
+              { value: 'prices', label: 'Prices' },
             ]}
           />
           {view === 'members' && (
@@ -101,6 +106,12 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
           <LimitsTab tenant={tenant} />
         ) : (
           <Empty title="The limits are those of the whole tenant">Members of a sub-tenant alone do not see them.</Empty>
+        ))}
+      {view === 'prices' &&
+        (holdsWithin(me, 'usage:read', tenant.id) ? (
+          <PricesTab tenant={tenant} />
+        ) : (
+          <MissingScope scope="usage:read" />
         ))}
     </Screen>
   );

@@ -1,10 +1,14 @@
+import type { Cost } from '@quartermaster/client';
 import type { Column } from '../../components/data-table.tsx';
+import { CostText } from '../../components/cost.tsx';
 import { formatCompact } from '../../components/format.ts';
 
-type Sums = { calls: number; errors: number; inputTokens: number; outputTokens: number };
+type Sums = { calls: number; errors: number; inputTokens: number; outputTokens: number; cost: Cost | null };
 
-/** The columns `calls`, `errors` and `tokens` of a table. */
-export function usageColumns<Row>(sumsOf: (row: Row) => Sums): Record<'calls' | 'errors' | 'tokens', Column<Row>> {
+/** The columns `calls`, `errors`, `tokens` and `cost` of a table. */
+export function usageColumns<Row>(
+  sumsOf: (row: Row) => Sums,
+): Record<'calls' | 'errors' | 'tokens' | 'cost', Column<Row>> {
   return {
     calls: {
       key: 'calls',
@@ -32,6 +36,13 @@ export function usageColumns<Row>(sumsOf: (row: Row) => Sums): Record<'calls' | 
         const { inputTokens, outputTokens } = sumsOf(row);
         return formatCompact(inputTokens + outputTokens);
       },
+    },
+    cost: {
+      key: 'cost',
+      header: 'Cost',
+      width: '84px',
+      isNumber: true,
+      cell: (row) => <CostText cost={sumsOf(row).cost} />,
     },
   };
 }

@@ -50,7 +50,7 @@ const PAGE_SIZE = 500;
 const keyOf = ({ tenantId, subTenantId, providerId, kind, name, agent, account }: Usage) =>
   JSON.stringify([tenantId, subTenantId, providerId, kind, name, agent, account]);
 
-/** Calls, errors and tokens: of which models and tools, by which agents and accounts. */
+/** Calls, errors, tokens and costs: of which models and tools, by which agents and accounts. */
 export function UsageScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const tenant = useTenantFilter();
@@ -77,7 +77,9 @@ export function UsageScreen(): ReactNode {
   return (
     <Screen
       title="Usage"
-      summary={isLimited ? <WhatIsShown state={state} /> : 'Calls, errors and tokens.'}
+      summary={
+        isLimited ? <WhatIsShown state={state} /> : 'Calls, errors, tokens, and costs: an estimate by list prices.'
+      }
       request={{ method: 'GET', path: '/v1/usage', query }}
       toolbar={
         <>
@@ -213,9 +215,10 @@ function columnsOf(grouping: Grouping, range: UrlState, { byId }: Providers): Co
       cell: ({ account }) => <PrincipalName principal={account} />,
     },
   ];
-  const { calls, errors, tokens } = usageColumns((row: Usage) => row);
+  const { calls, errors, tokens, cost } = usageColumns((row: Usage) => row);
   const ofModels: Column<Usage>[] = [
     tokens,
+    cost,
     {
       key: 'in',
       isWideOnly: true,

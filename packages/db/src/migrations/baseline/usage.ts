@@ -1,4 +1,4 @@
-import { addPlace, indexesOn, required, type Schema } from './schema.ts';
+import { addListIndexes, addPlace, addTimes, indexesOn, required, type Schema } from './schema.ts';
 
 /**
  * Sums of calls by hour and day. A series is one combination of provider, kind, name, agent and account. The sums refer to it, so
@@ -38,6 +38,10 @@ export async function createUsageTables(db: Schema): Promise<void> {
     .addColumn('errors', 'integer', required)
     .addColumn('input_tokens', 'integer', required)
     .addColumn('output_tokens', 'integer', required)
+    // Parts of the input and of the output, which have prices of their own.
+    .addColumn('cache_read_tokens', 'integer', required)
+    .addColumn('cache_write_tokens', 'integer', required)
+    .addColumn('reasoning_tokens', 'integer', required)
     // Microseconds, since whole numbers add up exactly.
     .addColumn('duration_us', 'integer', required)
     // Of its calls: milliseconds since 1970.
@@ -47,4 +51,23 @@ export async function createUsageTables(db: Schema): Promise<void> {
     .execute();
   // Finds the oldest rows, for retention.
   await indexesOn(db, 'usage_rollups')('usage_rollups_by_time', ['tenant_id', 'start_time']);
+
+  // Prices that a tenant or the platform set. Those of the platform have the tenant ''.
+  await db.schema
+    .createTable('prices')
+    .$call(addPlace)
+    .addColumn('id', 'text', required)
+    .addColumn('model_pattern', 'text', required)
+    .addColumn('pattern_key', 'text', required)
+    .addColumn('valid_from', 'text', required)
+    // Millionths of a US dollar for a million tokens.
+    .addColumn('input_price', 'integer', required)
+    .addColumn('output_price', 'integer', required)
+    .addColumn('cache_read_price', 'integer')
+    .addColumn('cache_write_price', 'integer')
+    .$call(addTimes)
+    .addPrimaryKeyConstraint('prices_pk', ['tenant_id', 'id'])
+    .execute();
+  await indexesOn(db, 'prices')('prices_by_pattern', ['tenant_id', 'pattern_key', 'valid_from'], { unique: true });
+  await addListIndexes(db, 'prices');
 }
