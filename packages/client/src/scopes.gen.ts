@@ -26,10 +26,10 @@ export const SCOPE_MEANINGS = {
   'service_accounts:read': 'See service accounts.',
   'service_accounts:write': 'Create, change, disable and delete service accounts.',
   'tenants:read': 'See tenants, their limits and how much of them is used.',
-  'tenants:write': 'Change the settings of tenants. Only platform administrators create and delete tenants, and change limits.',
+  'tenants:write': 'Change the settings and prices of tenants. Only platform administrators create and delete tenants, and change limits.',
   'traces:read': 'Read traces and their spans.',
   'traces:write': 'Send telemetry: spans, logs and metrics.',
-  'usage:read': 'Read calls, errors and tokens, and the map of who uses what.',
+  'usage:read': 'Read calls, errors, tokens, costs and prices, and the map of who uses what.',
   'users:read': 'See users.',
   'users:write': 'Disable, enable and delete users whose memberships are all in reach.',
 } as const;

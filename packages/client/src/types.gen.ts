@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -481,6 +481,41 @@ export type CompleteOperatorTaskInput = {
  * What was decided when a task was completed.
  */
 export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
+
+export type SetPriceInput = {
+    /**
+     * `platform`: a price for all tenants, which only platform administrators set.
+     */
+    owner?: 'tenant' | 'platform';
+    /**
+     * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
+     */
+    tenantId?: string | null;
+    /**
+     * The models, by their name in usage, compared case-insensitively. `*` stands for any characters: `gpt-5*`.
+     */
+    modelPattern: string;
+    /**
+     * The first day on which it is valid, in UTC. It may be in the past.
+     */
+    validFrom: string;
+    /**
+     * The price of a million input tokens that are not cached, in millionths of a US dollar.
+     */
+    inputPrice: number;
+    /**
+     * The price of a million output tokens, in millionths of a US dollar. Reasoning tokens are output tokens.
+     */
+    outputPrice: number;
+    /**
+     * The price of a million input tokens that are read from a cache, in millionths of a US dollar. Null: `inputPrice`.
+     */
+    cacheReadPrice?: number | null;
+    /**
+     * The price of a million input tokens that are written to a cache, in millionths of a US dollar. Null: `inputPrice`.
+     */
+    cacheWritePrice?: number | null;
+};
 
 /**
  * `llm`: a model vendor. `mcp`: an MCP server. `agent_runtime`: a runtime of agents. `channel`: where people talk to agents. `other`: anything else.
@@ -979,10 +1014,10 @@ export type CreateKeyInput = {
  * - `service_accounts:read`: See service accounts.
  * - `service_accounts:write`: Create, change, disable and delete service accounts.
  * - `tenants:read`: See tenants, their limits and how much of them is used.
- * - `tenants:write`: Change the settings of tenants. Only platform administrators create and delete tenants, and change limits.
+ * - `tenants:write`: Change the settings and prices of tenants. Only platform administrators create and delete tenants, and change limits.
  * - `traces:read`: Read traces and their spans.
  * - `traces:write`: Send telemetry: spans, logs and metrics.
- * - `usage:read`: Read calls, errors and tokens, and the map of who uses what.
+ * - `usage:read`: Read calls, errors, tokens, costs and prices, and the map of who uses what.
  * - `users:read`: See users.
  * - `users:write`: Disable, enable and delete users whose memberships are all in reach.
  */
@@ -1231,6 +1266,46 @@ export type AgentUsage = {
     errors: number;
     inputTokens: number;
     outputTokens: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
+};
+
+/**
+ * What model calls cost: an estimate by list prices, computed from the sums of tokens when it is read. Discounts, prices of long contexts, of times of day, of requests and of audio are not in it.
+ */
+export type Cost = {
+    /**
+     * The estimate by list prices, in millionths of a US dollar, of the calls that have a price. It is rounded once, after everything is added up. Null: no call has a price.
+     */
+    microUsd: number | null;
+    /**
+     * How many model calls are not in the estimate: their model has no price, or none of the calls that are added up with them reports tokens.
+     */
+    unpricedCalls: number;
+    /**
+     * The prices that were used, the first 20.
+     */
+    prices: Array<MatchedPrice>;
+};
+
+/**
+ * A price that a cost was computed with.
+ */
+export type MatchedPrice = {
+    /**
+     * `list`: the list prices that come with the service. `platform`, `tenant`: a price that was set.
+     */
+    source: 'list' | 'platform' | 'tenant';
+    /**
+     * `<provider>/<model>` in the list, such as `openai/gpt-5`, or the id of a price that was set.
+     */
+    id: string;
+    /**
+     * The version of the list. Null for a price that was set.
+     */
+    version: string | null;
 };
 
 /**
@@ -1260,7 +1335,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -1407,6 +1482,10 @@ export type AgentUse = {
     errors: number;
     inputTokens: number;
     outputTokens: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
 };
 
 /**
@@ -2138,6 +2217,10 @@ export type GraphAgent = {
      * How many of them failed.
      */
     errors: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
 };
 
 /**
@@ -2167,6 +2250,10 @@ export type GraphProvider = {
      * How many of them failed.
      */
     errors: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
 };
 
 /**
@@ -2193,6 +2280,10 @@ export type GraphItem = {
      * How many of them failed.
      */
     errors: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
 };
 
 /**
@@ -2215,6 +2306,10 @@ export type GraphEdge = {
      * How many of them failed.
      */
     errors: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
     inputTokens: number;
     outputTokens: number;
 };
@@ -2910,6 +3005,54 @@ export type TaskProgress = {
     phase: string;
     done: number;
     total: number | null;
+};
+
+/**
+ * One page of a list.
+ */
+export type PricePage = {
+    items: Array<Price>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * A price of models that takes precedence over the list prices.
+ */
+export type Price = {
+    id: string;
+    /**
+     * The tenant that set the price, for itself. Null: the platform set it, for all tenants.
+     */
+    tenantId: string | null;
+    /**
+     * The models, by their name in usage, compared case-insensitively. `*` stands for any characters: `gpt-5*`.
+     */
+    modelPattern: string;
+    /**
+     * The first day on which it is valid, in UTC.
+     */
+    validFrom: string;
+    /**
+     * The price of a million input tokens that are not cached, in millionths of a US dollar.
+     */
+    inputPrice: number;
+    /**
+     * The price of a million output tokens, in millionths of a US dollar. Reasoning tokens are output tokens.
+     */
+    outputPrice: number;
+    /**
+     * The price of a million input tokens that are read from a cache, in millionths of a US dollar. Null: `inputPrice`.
+     */
+    cacheReadPrice: number | null;
+    /**
+     * The price of a million input tokens that are written to a cache, in millionths of a US dollar. Null: `inputPrice`.
+     */
+    cacheWritePrice: number | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -4260,9 +4403,25 @@ export type Usage = {
      */
     outputTokens: number;
     /**
+     * The input tokens that were read from a cache. `inputTokens` includes them.
+     */
+    cacheReadTokens: number;
+    /**
+     * The input tokens that were written to a cache. `inputTokens` includes them.
+     */
+    cacheWriteTokens: number;
+    /**
+     * The output tokens of reasoning. `outputTokens` includes them.
+     */
+    reasoningTokens: number;
+    /**
      * The total duration of the calls, in milliseconds.
      */
     durationMs: number;
+    /**
+     * What the model calls cost. Null if there are none.
+     */
+    cost: Cost | null;
 };
 
 /**
@@ -7212,6 +7371,203 @@ export type CompleteOperatorTaskResponses = {
 };
 
 export type CompleteOperatorTaskResponse = CompleteOperatorTaskResponses[keyof CompleteOperatorTaskResponses];
+
+export type ListPricesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/prices';
+};
+
+export type ListPricesErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
+
+export type ListPricesResponses = {
+    /**
+     * One page of a list.
+     */
+    200: PricePage;
+};
+
+export type ListPricesResponse = ListPricesResponses[keyof ListPricesResponses];
+
+export type SetPriceData = {
+    body: SetPriceInput;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/prices';
+};
+
+export type SetPriceErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `price_limit_reached` (Too many prices).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type SetPriceError = SetPriceErrors[keyof SetPriceErrors];
+
+export type SetPriceResponses = {
+    /**
+     * A price of models that takes precedence over the list prices.
+     */
+    200: Price;
+};
+
+export type SetPriceResponse = SetPriceResponses[keyof SetPriceResponses];
+
+export type DeletePriceData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The price's id.
+         */
+        price_id: string;
+    };
+    query?: never;
+    url: '/v1/prices/{price_id}';
+};
+
+export type DeletePriceErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `price_not_found` (Price not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type DeletePriceError = DeletePriceErrors[keyof DeletePriceErrors];
+
+export type DeletePriceResponses = {
+    /**
+     * A price of models that takes precedence over the list prices.
+     */
+    200: Price;
+};
+
+export type DeletePriceResponse = DeletePriceResponses[keyof DeletePriceResponses];
 
 export type ListProvidersData = {
     body?: never;

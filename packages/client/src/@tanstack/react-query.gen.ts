@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -748,6 +748,58 @@ export const getOperatorTaskOptions = (options: Options<GetOperatorTaskData>) =>
     },
     queryKey: getOperatorTaskQueryKey(options)
 });
+
+export const listPricesQueryKey = (options?: Options<ListPricesData>) => createQueryKey('listPrices', options);
+
+/**
+ * List prices that were set
+ *
+ * Lists the prices that the platform and the tenants in reach have set, the newest first. Prices of the list that comes with the service are not in it. A price of the tenant wins over one of the platform, and that wins over the list. Of several the more specific pattern wins, which is the one with more characters other than `*`, and then the latest `validFrom` that is not after the use.
+ */
+export const listPricesOptions = (options?: Options<ListPricesData>) => queryOptions<ListPricesResponse, ListPricesError, ListPricesResponse, ReturnType<typeof listPricesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listPrices({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listPricesQueryKey(options)
+});
+
+export const listPricesInfiniteQueryKey = (options?: Options<ListPricesData>): QueryKey<Options<ListPricesData>> => createQueryKey('listPrices', options, true);
+
+/**
+ * List prices that were set
+ *
+ * Lists the prices that the platform and the tenants in reach have set, the newest first. Prices of the list that comes with the service are not in it. A price of the tenant wins over one of the platform, and that wins over the list. Of several the more specific pattern wins, which is the one with more characters other than `*`, and then the latest `validFrom` that is not after the use.
+ */
+export const listPricesInfiniteOptions = (options?: Options<ListPricesData>) => {
+    const opts = infiniteQueryOptions<ListPricesResponse, ListPricesError, InfiniteData<ListPricesResponse>, QueryKey<Options<ListPricesData>>, string | null | Pick<QueryKey<Options<ListPricesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListPricesData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listPrices({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listPricesInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 export const listProvidersQueryKey = (options?: Options<ListProvidersData>) => createQueryKey('listProviders', options);
 
