@@ -163,7 +163,7 @@ test('beside other callers, the writes of a caller with a long transaction pause
     });
   const from = performance.now();
   // 2 ms more than is free at once: a pause of 100 ms.
-  await write('long', 210);
+  await write('long', 216);
   const later = [write('second', 1), write('third', 1)];
   await scheduler.run(callerOf('a'), 'read', async () => void order.push('read'));
   await Promise.all(later);

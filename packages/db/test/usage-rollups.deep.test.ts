@@ -104,7 +104,7 @@ test('the first and last call of merged series are the first and last of all', a
   const db = await temporaryDatabase(ACME);
   await insertSeries(db, ['use_1', 'use_2', 'use_3']);
   const rollup = (seriesId: string, firstAt: number, lastAt: number): Rollup => {
-    return { ...NOTHING, calls: 1, seriesId, period: 'hour', startTime: HOUR, firstAt, lastAt };
+    return { ...NO_USAGE, calls: 1, seriesId, period: 'hour', startTime: HOUR, firstAt, lastAt };
   };
   const start = Date.parse(HOUR);
   // The second addition to a sum changes its times, and a call that is taken back does not.

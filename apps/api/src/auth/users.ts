@@ -170,7 +170,11 @@ async function relinked(services: LinkNeeds, { account, identity, request }: Rel
     await deleteConsoleSessionsOf(trx, account.id);
     await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${account.id}`, now);
     await insertIdentity(trx, identity, account.id, now);
-    record({ place: null, target: { type: 'user', id: account.id }, changed: { fields: ['identity'], before: {}, after: {} } });
+    record({
+      place: null,
+      target: { type: 'user', id: account.id },
+      changed: { fields: ['identity'], before: {}, after: {} },
+    });
     return true;
   });
   const isReplaced = await replace.catch((error: unknown) => {

@@ -59,6 +59,7 @@ const NOT_FOUND = {
   manifest_not_found: 'There is no manifest with this id in your reach.',
   membership_not_found: 'There is no such membership in your reach.',
   operator_task_not_found: 'There is no operator task with this id in your reach.',
+  price_not_found: 'There is no price with this id in your reach.',
   provider_not_found: 'There is no provider with this id in your reach.',
   recommendation_not_found: 'There is no recommendation with this id in your reach.',
   runtime_observation_not_found: 'There is no runtime observation with this id in your reach.',

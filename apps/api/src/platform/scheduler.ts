@@ -23,7 +23,7 @@ const TURN_MS = 4;
 const WRITER_TURN_MS = 20;
 
 /** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
-const LONG_TRANSACTION_MS = 8;
+const LONG_TRANSACTION_MS = 14;
 
 /**
  * While other callers send requests too, the long transactions of a caller may take this part of the time. `BURST_MS` is how

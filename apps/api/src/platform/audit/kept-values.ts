@@ -12,11 +12,14 @@ export type ChangedFields = { fields: readonly string[]; before: object | null; 
 const KEPT: ReadonlySet<string> = new Set([
   'acceptedAt',
   'assignee',
+  'cacheReadPrice',
+  'cacheWritePrice',
   'completedAt',
   'credentialId',
   'expiresAt',
   'health',
   'inventorySyncedAt',
+  'inputPrice',
   'kind',
   'leaseExpiresAt',
   'limits.apiKeys',
@@ -30,7 +33,9 @@ const KEPT: ReadonlySet<string> = new Set([
   'limits.storedBytes',
   'limits.subTenants',
   'manifestId',
+  'newItems',
   'outcome',
+  'outputPrice',
   'platformAdministrator',
   'providerIds',
   'review.decision',
@@ -49,6 +54,7 @@ const KEPT: ReadonlySet<string> = new Set([
   'status',
   'subject',
   'syncIntervalSeconds',
+  'validFrom',
 ]);
 
 /** URLs of which only the origin is kept, because the path or the query may contain a key. */

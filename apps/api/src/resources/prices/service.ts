@@ -22,13 +22,14 @@ export async function setPrice(ctx: CallerContext, body: SetPriceInput): Promise
   return auditedWrite(ctx, async (trx, record, now) => {
     const owner = await ownerOf(ctx, trx, { owner: ownerKind, tenantId });
     const former = await findPriceOfPattern(trx, owner, price);
-    const changed = former === undefined ? Object.keys(price) : changedFields(former, price);
-    if (former !== undefined && changed.length === 0) return former;
+    const fields = former === undefined ? Object.keys(price) : changedFields(former, price);
+    if (former !== undefined && fields.length === 0) return former;
     if (former === undefined && (await countPrices(trx, owner)) >= MAX_PRICES) {
       const who = owner.tenantId === null ? 'The platform' : 'The tenant';
       throw new ApiError('price_limit_reached', `${who} has set ${MAX_PRICES} prices. Delete some first.`);
     }
     const saved = await upsertPrice(trx, owner, price, now);
+    const changed = { fields, before: former ?? null, after: saved };
     record({ place: placeOf(owner), target: { type: 'price', id: saved.id }, changed });
     return saved;
   });

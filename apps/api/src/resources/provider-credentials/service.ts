@@ -134,7 +134,11 @@ async function storeSecret(
   const createdBy = principalName(ctx.principal);
   const stored = { ...secret, id, providerId: provider.id, boundUrl, sealed, createdBy };
   const credential = await insertProviderSecret(trx, provider, stored, now);
-  const changed = { fields: Object.keys(body), before: null, after: { ...credential, standby: secret.slot === 'standby' } };
+  const changed = {
+    fields: Object.keys(body),
+    before: null,
+    after: { ...credential, standby: secret.slot === 'standby' },
+  };
   record({ place: provider, target: { type: 'provider_credential', id }, changed });
   return credential;
 }

@@ -40,7 +40,11 @@ export async function allowRelink(ctx: CallerContext, id: string): Promise<Ident
     const granter = await requireSource(ctx, trx, now);
     const latest = new Date(now.getTime() + IDENTITY_RELINK_HOURS * HOUR_MS).toISOString();
     await allowIdentityRelink(trx, id, { granter, until: earlierExpiry(latest, granter.endsAt) });
-    record({ place: null, target: { type: 'user', id }, changed: { fields: ['identityRelink'], before: {}, after: {} } });
+    record({
+      place: null,
+      target: { type: 'user', id },
+      changed: { fields: ['identityRelink'], before: {}, after: {} },
+    });
     return viewOf(trx, id, now);
   });
 }
@@ -50,7 +54,11 @@ export async function withdrawRelink(ctx: CallerContext, id: string): Promise<Id
   return auditedWrite(ctx, async (trx, record, now) => {
     await requireUserOfPlatform(ctx, id, trx);
     if (await takeIdentityRelink(trx, id, now)) {
-      record({ place: null, target: { type: 'user', id }, changed: { fields: ['identityRelink'], before: {}, after: {} } });
+      record({
+        place: null,
+        target: { type: 'user', id },
+        changed: { fields: ['identityRelink'], before: {}, after: {} },
+      });
     }
     return viewOf(trx, id, now);
   });

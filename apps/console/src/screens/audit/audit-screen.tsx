@@ -16,7 +16,6 @@ import { usePagedList } from '../../data/pages.ts';
 import { MINUTE_MS, PERIODS } from '../../data/time-range.ts';
 import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
 import { AuditPanel } from './audit-panel.tsx';
-import classes from './audit.module.css';
 import { actorOf, textOfChange, useAuditQuery } from './audit-query.ts';
 import { ChainStatus } from './chain-status.tsx';
 import { CsvButton } from './csv-button.tsx';
