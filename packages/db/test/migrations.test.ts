@@ -76,6 +76,7 @@ test('on an empty database, the migrations create every table', async () => {
     'observation_accounts',
     'observation_shares',
     'operator_tasks',
+    'prices',
     'provider_aliases',
     'provider_uses',
     'providers',

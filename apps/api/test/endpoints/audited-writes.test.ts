@@ -485,6 +485,7 @@ const NAMED_ONLY = new Set([
   'attributes',
   'note',
   'lastError',
+  'modelPattern',
   'dismissal',
   'reason',
   'context',
@@ -495,10 +496,12 @@ const NAMED_ONLY = new Set([
   // Secrets, and how they are sent.
   'secret',
   'header',
+  'headers',
   'scheme',
   // Personal data. An erasure of the user must not have to change events.
   'email',
   'identity',
+  'identityRelink',
   'source',
   'locale',
   'timeZone',
@@ -510,6 +513,7 @@ const NAMED_ONLY = new Set([
 
 /** Fields of bodies that say what to do, or where. They are no fields of the record. */
 const NOT_OF_THE_RECORD = new Set([
+  'owner',
   'id',
   'tenantId',
   'subTenantId',

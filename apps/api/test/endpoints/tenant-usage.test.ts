@@ -413,6 +413,7 @@ async function tenantWithRecords() {
     'an API key': ['POST', keys, { scopes: ['traces:write'] }],
     'a provider': ['POST', '/v1/providers', { name: 'more', kind: 'mcp' }],
     'the first credential of a provider': ['PUT', `/v1/providers/${provider.id}/credential`, { secret: 'first' }],
+    'a secret header': ['PUT', `/v1/providers/${provider.id}/secret-headers/x-first`, { secret: 'first' }],
     'a long inventory item': ['POST', items, { kind: 'tool', name: 'second', attributes: long }],
     'a gateway': ['POST', '/v1/gateways', { name: 'second', providerIds: [] }],
     'a session': ['POST', `/v1/gateways/${gateway.id}/sessions`, {}],

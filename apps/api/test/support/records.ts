@@ -60,6 +60,7 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
     provider_id: provider.id,
     item_id: item.id,
     observation_id: observed.items[0].id,
+    header_name: 'x-tenant',
     gateway_id: gateway.id,
     session_id: session.id,
     price_id: price.id,

@@ -9,6 +9,7 @@ type Action = { mutate: (input: void, options?: { onSuccess: () => void }) => vo
 type Props = {
   scope: Scope;
   place?: Place;
+  size?: 'compact-xs';
   /** Why it cannot be pressed. */
   disabledReason?: string | null;
   /** The text of the button. */

@@ -23,10 +23,8 @@ export function loadPriceList(): Promise<PriceList> {
 }
 
 async function load(): Promise<PriceList> {
-  const [{ calcPrice, findProvider }, manifest] = await Promise.all([
-    import('@pydantic/genai-prices'),
-    readFile(new URL('../package.json', import.meta.resolve('@pydantic/genai-prices')), 'utf8'),
-  ]);
+  const { calcPrice, findProvider } = await import('@pydantic/genai-prices');
+  const manifest = await readFile(new URL('../package.json', import.meta.resolve('@pydantic/genai-prices')), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string };
 
   function idOfProvider(provider: PricedProvider | null, model: string): string | undefined {

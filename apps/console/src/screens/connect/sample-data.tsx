@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { ApiProblem } from '../../data/problem.ts';
@@ -17,17 +17,13 @@ const POLL_MS = 1000;
 /** Loads the data of an invented company into tenants of its own, or removes it. Only in a development server. */
 export function SampleDataOffer(): ReactNode {
   const client = useQueryClient();
-  const [isRemoving, setRemoving] = useState(false);
   const { data } = useQuery({
     queryKey: QUERY_KEY,
     queryFn: ({ signal }) => ask('GET', signal),
     refetchInterval: ({ state }) => (isRunning(state.data) && !sessionEnded.get() ? POLL_MS : false),
   });
-  const start = useAction({
-    run: (method: 'POST' | 'DELETE') => ask(method),
-    done: () => null,
-    updateCache: (cache, answer) => void cache.setQueryData(QUERY_KEY, answer),
-  });
+  const load = useChange('POST');
+  const remove = useChange('DELETE');
   // Everything shown is read again when the program has ended.
   const wasRunning = useRef(false);
   const runs = isRunning(data);
@@ -41,7 +37,7 @@ export function SampleDataOffer(): ReactNode {
     <div className="stack" role="group" aria-label="Sample data">
       {state === 'absent' && (
         <div className="row wraps">
-          <Button variant="default" loading={start.isPending} onClick={() => start.mutate('POST')}>
+          <Button variant="default" loading={load.isPending} onClick={() => load.mutate()}>
             Load sample data
           </Button>
           <span className="dim">
@@ -62,9 +58,15 @@ export function SampleDataOffer(): ReactNode {
             The sample data is loaded: <RowLink path="/inbox">decide in the inbox</RowLink>, or look at the{' '}
             <RowLink path="/map">map</RowLink>.
           </span>
-          <Button variant="subtle" color="red.9" onClick={() => setRemoving(true)}>
+          <DangerButton
+            scope="tenants:write"
+            title="Remove the sample data?"
+            consequence="Its three tenants and their people are deleted, with all that belongs to them. It can be loaded again only into an empty database, because the id of a deleted tenant is never used again."
+            confirm="Remove it"
+            action={remove}
+          >
             Remove sample data
-          </Button>
+          </DangerButton>
         </div>
       )}
       {problem !== null && !runs && (
@@ -72,21 +74,16 @@ export function SampleDataOffer(): ReactNode {
           {problem}
         </p>
       )}
-      {isRemoving && (
-        <ConfirmDialog
-          title="Remove the sample data?"
-          consequence="Its three tenants and their people are deleted, with all that belongs to them. It can be loaded again only into an empty database, because the id of a deleted tenant is never used again."
-          confirm="Remove it"
-          isPending={start.isPending}
-          onConfirm={() => {
-            start.mutate('DELETE');
-            setRemoving(false);
-          }}
-          close={() => setRemoving(false)}
-        />
-      )}
     </div>
   );
+}
+
+function useChange(method: 'POST' | 'DELETE') {
+  return useAction({
+    run: () => ask(method),
+    done: () => null,
+    updateCache: (cache, answer) => void cache.setQueryData(QUERY_KEY, answer),
+  });
 }
 
 function isRunning(data: SampleData | undefined): boolean {

@@ -7,6 +7,7 @@ import {
 import { PasswordInput, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { Section } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
@@ -18,37 +19,13 @@ type Props = { provider: Provider; headers: readonly Credential[] };
 /** The names of the secret headers of a provider. Their values are never shown. */
 export function SecretHeaders({ provider, headers }: Props): ReactNode {
   const [isSetting, setSetting] = useState(false);
-  const remove = useAction({
-    run: (name: string) =>
-      deleteProviderSecretHeader({
-        path: { provider_id: provider.id, header_name: name },
-        headers: idempotencyKey(),
-        throwOnError: true,
-      }),
-    done: (_, name) => `The header ${name} was removed.`,
-  });
   return (
     <Section title="Secret headers">
       <p className="dim">
         What a sync sends beside the credential. Headers that are no secrets are part of the provider.
       </p>
-      {headers.map(({ id, header, createdAt, lastUsedAt }) => (
-        <div key={id} className="row">
-          <strong className="truncate">{header}</strong>
-          <span className="dim">
-            set <Time at={createdAt} />, last used <Time at={lastUsedAt} />
-          </span>
-          <ActionButton
-            scope="credentials:write"
-            place={provider}
-            size="compact-xs"
-            variant="default"
-            loading={remove.isPending}
-            onClick={() => remove.mutate(header ?? '')}
-          >
-            Remove {header}
-          </ActionButton>
-        </div>
+      {headers.map((credential) => (
+        <SecretHeader key={credential.id} provider={provider} credential={credential} />
       ))}
       <div>
         <ActionButton
@@ -63,6 +40,39 @@ export function SecretHeaders({ provider, headers }: Props): ReactNode {
       </div>
       {isSetting && <HeaderForm provider={provider} close={() => setSetting(false)} />}
     </Section>
+  );
+}
+
+function SecretHeader({ provider, credential }: { provider: Provider; credential: Credential }): ReactNode {
+  const { createdAt, lastUsedAt } = credential;
+  const header = credential.header ?? '';
+  const remove = useAction({
+    run: () =>
+      deleteProviderSecretHeader({
+        path: { provider_id: provider.id, header_name: header },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      }),
+    done: () => `The header ${header} was removed.`,
+  });
+  return (
+    <div className="row">
+      <strong className="truncate">{header}</strong>
+      <span className="dim">
+        set <Time at={createdAt} />, last used <Time at={lastUsedAt} />
+      </span>
+      <DangerButton
+        scope="credentials:write"
+        place={provider}
+        size="compact-xs"
+        title={`Remove the header ${header}?`}
+        consequence="Its value is erased. Syncs go on without it, so the provider may refuse them."
+        confirm="Remove the header"
+        action={remove}
+      >
+        {`Remove ${header}`}
+      </DangerButton>
+    </div>
   );
 }
 

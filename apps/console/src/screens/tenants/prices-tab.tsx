@@ -1,8 +1,8 @@
 import { deletePrice, listPrices, type Price, setPrice, type Tenant } from '@quartermaster/client';
 import { Checkbox, TextInput } from '@mantine/core';
-import { type ReactNode, useMemo, useState } from 'react';
-import { ActionButton } from '../../components/action-button.tsx';
+import { type ReactNode, useState } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
+import { DangerButton } from '../../components/danger-button.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { formatPrice, parseMicroUsd } from '../../components/format.ts';
 import { Empty } from '../../components/states.tsx';
@@ -25,17 +25,12 @@ export function PricesTab({ tenant }: { tenant: Tenant }): ReactNode {
       return (await listPrices({ query, signal, throwOnError: true })).data;
     },
   });
-  const { mutate: remove } = useAction({
-    run: ({ id }: Price) => deletePrice({ path: { price_id: id }, headers: idempotencyKey(), throwOnError: true }),
-    done: (_, { modelPattern }) => `The price of ${modelPattern} was deleted.`,
-  });
-  const columns = useMemo(() => priceColumns(remove), [remove]);
   return (
     <>
       <DataTable
         label="Prices"
         list={list}
-        columns={columns}
+        columns={COLUMNS}
         keyOf={keyOf}
         active={state['row']}
         onActive={(row) => setState({ row })}
@@ -51,7 +46,7 @@ export function PricesTab({ tenant }: { tenant: Tenant }): ReactNode {
   );
 }
 
-function priceColumns(remove: (price: Price) => void): Column<Price>[] {
+function priceColumns(): Column<Price>[] {
   const amount = (key: string, header: string, of: (price: Price) => number | null): Column<Price> => ({
     key,
     header,
@@ -80,24 +75,33 @@ function priceColumns(remove: (price: Price) => void): Column<Price>[] {
       width: 'minmax(80px, 1fr)',
       cell: ({ tenantId }) => tenantId ?? <span className="dim">the platform</span>,
     },
-    { key: 'actions', header: '', width: '80px', cell: (price) => <DeleteButton price={price} remove={remove} /> },
+    { key: 'actions', header: '', width: '80px', cell: (price) => <DeleteButton price={price} /> },
   ];
 }
 
-function DeleteButton({ price, remove }: { price: Price; remove: (price: Price) => void }): ReactNode {
+const COLUMNS = priceColumns();
+
+function DeleteButton({ price }: { price: Price }): ReactNode {
   const { platformAdministrator } = useMe();
-  const isForbidden = price.tenantId === null && !platformAdministrator;
+  const { id, modelPattern, tenantId } = price;
+  const remove = useAction({
+    run: () => deletePrice({ path: { price_id: id }, headers: idempotencyKey(), throwOnError: true }),
+    done: () => `The price of ${modelPattern} was deleted.`,
+  });
+  const isForbidden = tenantId === null && !platformAdministrator;
   return (
-    <ActionButton
+    <DangerButton
       scope="tenants:write"
       place={price}
       size="compact-xs"
-      variant="default"
       disabledReason={isForbidden ? 'Only platform administrators set prices for all tenants.' : null}
-      onClick={() => remove(price)}
+      title={`Delete the price of ${modelPattern}?`}
+      consequence={`Costs are computed anew without it, also of the past${tenantId === null ? ', in every tenant' : ''}.`}
+      confirm="Delete the price"
+      action={remove}
     >
       Delete
-    </ActionButton>
+    </DangerButton>
   );
 }
 
