@@ -14,6 +14,7 @@ const OF_THE_API = [
   '/console/sign-in',
   '/console/callback',
   '/console/sign-out',
+  '/console/sample-data',
 ];
 
 const proxy = {

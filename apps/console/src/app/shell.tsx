@@ -6,6 +6,7 @@ import { Icon } from '../components/icons.tsx';
 import { RowLink } from '../components/row-link.tsx';
 import { Screen } from '../components/screen.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../components/states.tsx';
+import { BASE_PATH } from '../data/base-path.ts';
 import { Toasts } from '../components/toasts.tsx';
 import { holdsWithin, invitationsOf, MeContext, meQuery, useMe } from '../data/me.ts';
 import { problemOf } from '../data/problem.ts';
@@ -148,7 +149,7 @@ function Frame(): ReactNode {
       </a>
       <nav className={classes.nav} aria-label="Screens">
         <div className={classes.brand}>
-          <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" width="20" height="20" />
+          <img src={`${BASE_PATH}/console/favicon.svg`} alt="" width="20" height="20" />
           Quartermaster
         </div>
         <TenantSwitcher />

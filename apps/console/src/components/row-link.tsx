@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import type { ComponentProps, MouseEvent, ReactNode } from 'react';
+import { BASE_PATH } from '../data/base-path.ts';
 import { stringifySearch, type UrlState, useUrlParameter } from '../data/url-state.ts';
 
 type Props = Omit<ComponentProps<'a'>, 'href' | 'onClick'> & {
@@ -25,7 +26,7 @@ export function RowLink({ path, search = {}, children, ...props }: Props): React
   return (
     <a
       {...props}
-      href={`${import.meta.env.BASE_URL.slice(0, -1)}${path}${stringifySearch(wholeSearch)}`}
+      href={`${BASE_PATH}/console${path}${stringifySearch(wholeSearch)}`}
       onClick={open}
     >
       {children}

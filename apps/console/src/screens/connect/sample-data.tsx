@@ -4,13 +4,14 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { DangerButton } from '../../components/danger-button.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { useAction } from '../../components/use-action.ts';
+import { BASE_PATH } from '../../data/base-path.ts';
 import { ApiProblem } from '../../data/problem.ts';
 import { sessionEnded } from '../../data/session.ts';
 
 /** As `apps/api/src/server/console/sample-data.ts` answers. */
 type SampleData = { state: 'off' | 'absent' | 'loading' | 'present' | 'removing'; problem: string | null };
 
-const PATH = '/console/sample-data';
+const PATH = `${BASE_PATH}/console/sample-data`;
 const QUERY_KEY = ['sample-data'];
 const POLL_MS = 1000;
 

@@ -101,6 +101,7 @@ function Profile({ me }: { me: Me }): ReactNode {
             placeholder={`As this browser: ${BROWSER_TIME_ZONE}`}
             w={320}
             searchable
+            allowDeselect={false}
             clearable
             clearButtonProps={{ 'aria-label': 'Use the zone of the browser', tabIndex: -1 }}
             limit={100}
