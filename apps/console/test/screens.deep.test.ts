@@ -124,8 +124,8 @@ describe('every screen has a heading, no error, no violation of the security pol
     await moveTo(`/accounts/data-platform?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await page.keyboard.press('j');
-    await page.getByText('understood, the last').waitFor();
-    await expectFaultless('the telemetry of a key');
+    await page.getByRole('complementary').getByText('understood, the last').waitFor();
+    await expectFaultless('the telemetry of an account and of a key');
     await moveTo(`/connect?${TENANT}`);
     await page.getByRole('button', { name: 'Create account and key' }).waitFor();
     await expectFaultless('nothing is connected');

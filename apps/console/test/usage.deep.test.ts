@@ -50,7 +50,7 @@ test('models are sorted by calls or tokens, and lead to the agents that used the
   await settled();
   for (const { name } of used) await page.getByRole('link', { name, exact: true }).first().waitFor();
   await page.getByRole('button', { name: 'Show all again' }).click();
-  await page.getByText('Calls, errors and tokens.').waitFor();
+  await page.getByText('an estimate by list prices').waitFor();
   await done();
 });
 

@@ -24,11 +24,7 @@ export function RowLink({ path, search = {}, children, ...props }: Props): React
     void navigate({ to: path, search: wholeSearch });
   };
   return (
-    <a
-      {...props}
-      href={`${BASE_PATH}/console${path}${stringifySearch(wholeSearch)}`}
-      onClick={open}
-    >
+    <a {...props} href={`${BASE_PATH}/console${path}${stringifySearch(wholeSearch)}`} onClick={open}>
       {children}
     </a>
   );

@@ -32,10 +32,10 @@ const COLUMNS: Column<Agent>[] = [
   {
     key: 'name',
     header: 'Agent',
-    width: 'minmax(180px, 2fr)',
+    width: 'minmax(110px, 2fr)',
     cell: ({ id, name }) => (
-      <Link to="/agents/$agentId" params={{ agentId: id }}>
-        <strong>{name}</strong>
+      <Link to="/agents/$agentId" params={{ agentId: id }} className="truncate">
+        <strong title={name}>{name}</strong>
       </Link>
     ),
   },

@@ -55,10 +55,10 @@ export function SampleDataOffer(): ReactNode {
       )}
       {state === 'present' && (
         <div className="row wraps">
-          <span>
+          <p>
             The sample data is loaded: <RowLink path="/inbox">decide in the inbox</RowLink>, or look at the{' '}
             <RowLink path="/map">map</RowLink>.
-          </span>
+          </p>
           <DangerButton
             scope="tenants:write"
             title="Remove the sample data?"

@@ -31,7 +31,13 @@ const keyOf = ({ traceId, tenantId, subTenantId }: Trace) => `${traceId}/${tenan
 
 const COLUMNS: Column<Trace>[] = [
   { key: 'start', header: 'Started', width: '96px', cell: ({ startTime }) => <Time at={startTime} /> },
-  { key: 'received', header: 'Received', width: '92px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    key: 'received',
+    isWideOnly: true,
+    header: 'Received',
+    width: '92px',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
   {
     key: 'name',
     header: 'Trace',
