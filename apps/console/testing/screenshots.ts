@@ -27,6 +27,7 @@ type Look = { width: number; height: number; scheme: 'light' | 'dark' };
 const README_LOOK: Look = { width: 1440, height: 900, scheme: 'light' };
 
 const LOOKS: Look[] = [
+  { width: 390, height: 844, scheme: 'light' },
   { width: 1024, height: 768, scheme: 'light' },
   { width: 1600, height: 900, scheme: 'light' },
   { width: 1024, height: 768, scheme: 'dark' },

@@ -136,9 +136,12 @@ function LoadingLine(): ReactNode {
   return isShown && <div className={classes.loading} role="status" aria-label="Loading the screen" />;
 }
 
+const SCREENS_ID = 'screens';
+
 function Frame(): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const [isMenuOpen, setMenuOpen] = useState(false);
   useShellKeys({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
   return (
     <div className={classes.frame}>
@@ -147,6 +150,17 @@ function Frame(): ReactNode {
         Skip to content
       </a>
       <nav className={classes.nav} aria-label="Screens">
+        {/* In a small window the screens are a menu. */}
+        <button
+          type="button"
+          className={classes.menuButton}
+          aria-expanded={isMenuOpen}
+          aria-controls={SCREENS_ID}
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          <Icon name={isMenuOpen ? 'close' : 'menu'} size={20} />
+          <span className="visually-hidden">Menu</span>
+        </button>
         <div className={classes.brand}>
           <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" width="20" height="20" />
           Quartermaster
@@ -157,7 +171,9 @@ function Frame(): ReactNode {
           <span className="grow">Go to or do</span>
           <kbd>⌘K</kbd>
         </button>
-        <NavigationLinks />
+        <div id={SCREENS_ID} className={classes.screens} data-open={isMenuOpen} onClick={() => setMenuOpen(false)}>
+          <NavigationLinks />
+        </div>
         <div className="grow" />
         <InvitationsNotice />
         <UserMenu openHelp={() => setHelpOpen(true)} />
