@@ -120,10 +120,17 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
     // Rows became cards, or the other way round: because a panel opened beside them, for example.
     if (activeIndex !== -1) scrollIntoView(virtualizer, placeOf(activeIndex, rowHeight));
   }, [virtualizer, rowHeight, activeIndex]);
+  const takesFocus = useRef(false);
+  const focusRow = useCallback((element: HTMLElement) => {
+    if (!takesFocus.current) return;
+    takesFocus.current = false;
+    element.focus({ preventScroll: true });
+  }, []);
   const moveTo = (wanted: number) => {
     const index = Math.max(0, Math.min(items.length - 1, wanted));
     const row = items[index];
     if (row === undefined) return;
+    takesFocus.current = true;
     // First, while nothing has changed: to scroll after a change, the browser has to lay out the page at once.
     scrollIntoView(virtualizer, placeOf(index, rowHeight));
     onActive?.(keyOf(row));
@@ -202,6 +209,7 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
                   start={start}
                   columns={columns as readonly Column<unknown>[]}
                   isActive={key === active}
+                  focusRow={focusRow}
                   isOpenable={onOpen !== undefined}
                   isSelected={selection?.keys.has(key) ?? false}
                   toggle={selection?.toggle}
@@ -338,15 +346,24 @@ type RowProps = {
   start: number;
   columns: readonly Column<unknown>[];
   isActive: boolean;
+  /** Gives the focus to this row, if a key has made it the active one. */
+  focusRow: (element: HTMLElement) => void;
   isOpenable: boolean;
   isSelected: boolean;
   toggle: ((key: string) => void) | undefined;
 };
 
 const TableRow = memo(function TableRow(props: RowProps): ReactNode {
-  const { row, rowKey, index, start, columns, isActive, isOpenable, isSelected, toggle } = props;
+  const { row, rowKey, index, start, columns, isActive, focusRow, isOpenable, isSelected, toggle } = props;
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isActive && element.current !== null) focusRow(element.current);
+  }, [isActive, focusRow]);
   return (
     <div
+      ref={element}
+      // Only the keys j and k lead here, so that the table stays one stop of the tab key.
+      tabIndex={-1}
       role="row"
       aria-rowindex={index + 2}
       aria-current={isActive ? 'true' : undefined}
