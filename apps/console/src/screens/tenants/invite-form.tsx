@@ -9,8 +9,11 @@ import { useAction } from '../../components/use-action.ts';
 import { useReturnFocus } from '../../components/use-return-focus.ts';
 import { BASE_PATH } from '../../data/base-path.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { ROLE_MEANINGS, ROLES } from './roles.ts';
 import classes from './invite-form.module.css';
+
+const LABELS = { email: 'Email' };
 
 /** Invites a person, and then shows the link to send to them, because the service sends no email. */
 export function InviteForm({ tenant, close }: { tenant: Tenant; close: () => void }): ReactNode {
@@ -31,12 +34,14 @@ export function InviteForm({ tenant, close }: { tenant: Tenant; close: () => voi
     onDone: () => setInvited(true),
   });
   if (isInvited) return <InvitedDialog email={email} close={close} />;
+  const errors = fieldErrorsOf(invite.error);
   return (
     <FormDialog
       title={`Invite a person to ${tenant.displayName ?? tenant.id}`}
       submit="Invite"
       close={close}
       save={invite}
+      labels={LABELS}
       incomplete={!email.includes('@')}
     >
       <TextInput
@@ -44,6 +49,7 @@ export function InviteForm({ tenant, close }: { tenant: Tenant; close: () => voi
         type="email"
         required
         data-autofocus
+        error={errors['email']}
         value={email}
         onChange={(event) => setEmail(event.currentTarget.value)}
       />

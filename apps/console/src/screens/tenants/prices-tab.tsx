@@ -11,6 +11,7 @@ import { idempotencyKey } from '../../data/client.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const keyOf = ({ id }: Price) => id;
@@ -109,6 +110,8 @@ const AMOUNTS = {
 } as const;
 type Amount = keyof typeof AMOUNTS;
 
+const LABELS = { modelPattern: 'Models', validFrom: 'From this day on', ...AMOUNTS };
+
 function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): ReactNode {
   const { platformAdministrator } = useMe();
   const [modelPattern, setPattern] = useState('');
@@ -142,12 +145,14 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
     done: () => `The price of ${modelPattern} is set.`,
     onDone: close,
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title="Set a price"
       submit="Set the price"
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={modelPattern === '' || amounts.some(([name, value]) => value === null && !isOptional(name))}
     >
       <TextInput
@@ -155,6 +160,7 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
         description="A name, in which * stands for any characters: gpt-5*"
         required
         data-autofocus
+        error={errors['modelPattern']}
         value={modelPattern}
         onChange={(event) => setPattern(event.currentTarget.value)}
       />
@@ -162,6 +168,7 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
         label="From this day on (UTC)"
         type="date"
         required
+        error={errors['validFrom']}
         value={validFrom}
         onChange={(event) => setFrom(event.currentTarget.value)}
       />
@@ -173,7 +180,7 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
             label={label}
             inputMode="decimal"
             required={!name.startsWith('cache')}
-            error={text !== '' && parseMicroUsd(text) === null ? 'Dollars, such as 1.25' : undefined}
+            error={text !== '' && parseMicroUsd(text) === null ? 'Dollars, such as 1.25' : errors[name]}
             value={text}
             onChange={(event) => {
               const { value } = event.currentTarget;
