@@ -176,6 +176,7 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
   for (const path of [
     '/tenants',
     '/inbox',
+    '/inbox?group=provider',
     '/agents',
     '/traces',
     '/usage',

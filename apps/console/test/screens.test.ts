@@ -21,6 +21,7 @@ type Screen = {
 const SCREENS: Screen[] = [
   { route: '/inbox', hasPanel: true },
   { route: '/inbox', search: 'view=changed_definition', hasPanel: true },
+  { route: '/inbox', search: 'group=agent' },
   {
     route: '/connect',
     search: 'framework=pydantic-ai&account=data-platform&of=northwind',

@@ -125,6 +125,7 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
     { name: 'inbox', path: `/inbox?${TENANT}` },
     { name: 'inbox-panel', path: `/inbox?${TENANT}`, keys: ['j', 'x', 'j'] },
     { name: 'inbox-changed', path: `/inbox?${TENANT}&view=changed_definition`, keys: ['j'] },
+    { name: 'inbox-grouped', path: `/inbox?${TENANT}&group=provider` },
     { name: 'inbox-empty', path: '/inbox?tenant=default&view=all' },
     { name: 'changes', path: `/changes?${TENANT}` },
     { name: 'changes-applied', path: `/changes?${TENANT}&view=applied`, keys: ['j'] },

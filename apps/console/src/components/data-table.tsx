@@ -62,7 +62,7 @@ const ROW_HEIGHT = 36;
 const HEAD_HEIGHT = 32;
 
 /** Of a card: the height of one of its lines, and that above and below all of them, in pixels. As in the styles. */
-const CARD_LINE = 22;
+const CARD_LINE = 26;
 const CARD_PADDING = 20;
 
 /** Narrower tables have cards, in pixels: the window of a phone, and not a list beside a panel. */
