@@ -229,6 +229,6 @@ function selectionOf(target: BulkTarget) {
 /** The list takes its filters in the query and in snake case, the bulk review in the body and in camel case. */
 function filterOf(filter: ObservationQuery) {
   const { tenant_id: tenantId, provider_id: providerId, min_risk: minRisk } = filter;
-  const { view, agent, kind, text, environment } = filter;
-  return { tenantId, providerId, minRisk, view, agent, kind, text, environment };
+  const { view, agent, kind, text, environment, first_seen_before: firstSeenBefore } = filter;
+  return { tenantId, providerId, minRisk, view, agent, kind, text, environment, firstSeenBefore };
 }

@@ -33,7 +33,7 @@ export function Groups({ by, query, empty }: Props): ReactNode {
     [by, byId],
   );
   const columns = useMemo(() => {
-    const { tenant: _tenant, row: _row, group: _group, ...filters } = state;
+    const { tenant: _tenant, row: _row, group: _group, item: _item, ...filters } = state;
     return groupColumns({ by, nameOf, filters, choose: setChosen });
   }, [by, nameOf, state]);
   return (
@@ -55,12 +55,21 @@ export function Groups({ by, query, empty }: Props): ReactNode {
         <GroupDialog
           group={chosen}
           name={nameOf(chosen.key)}
-          filter={{ ...query, ...(by === 'provider' ? { provider_id: chosen.key } : { agent: chosen.key }) }}
+          filter={filterOfGroup(chosen, by, query)}
           close={() => setChosen(null)}
         />
       )}
     </>
   );
+}
+
+/** What selects the observations of a group, without what was first seen after the group was counted. */
+function filterOfGroup({ key, lastSeenAt }: ObservationGroup, by: GroupBy, query: ObservationQuery): ObservationQuery {
+  return {
+    ...query,
+    ...(by === 'provider' ? { provider_id: key } : { agent: key }),
+    first_seen_before: new Date(Date.parse(lastSeenAt) + 1).toISOString(),
+  };
 }
 
 type ColumnOptions = {
@@ -133,7 +142,7 @@ function GroupDialog({ group: { count, byRisk }, name, filter, close }: DialogPr
       <div className="stack">
         <p>
           {formatNumber(byRisk.high)} with high risk, {formatNumber(byRisk.medium)} with medium risk,{' '}
-          {formatNumber(byRisk.low)} with low risk. What is seen after this waits for another decision.
+          {formatNumber(byRisk.low)} with low risk. What is first seen after this waits for another decision.
         </p>
         <Textarea
           label="Note for all of them"
