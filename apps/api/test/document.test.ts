@@ -112,6 +112,7 @@ const FURTHER = [
   'GET /v1/agents/{agent_id} get_agent',
   'GET /v1/graph get_graph',
   'GET /v1/runtime-observations/counts count_runtime_observations',
+  'GET /v1/runtime-observations/groups group_runtime_observations',
   'GET /v1/runtime-observations/{observation_id} get_runtime_observation',
   'GET /v1/recommendations list_recommendations',
   'POST /v1/runtime-observations/review review_runtime_observations',

@@ -1,6 +1,7 @@
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { shownLater } from '../testing/clock.ts';
+import { signInByForm } from '../testing/sign-in.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 const TENANT = 'tenant=northwind';
@@ -631,11 +632,12 @@ test('a member is invited, gets another role and is removed', async () => {
   await page.getByRole('button', { name: 'Invite a person' }).click();
   await page.getByRole('textbox', { name: 'Email' }).fill('new.member@northwind.example');
   await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  await page.getByRole('button', { name: 'Done' }).click();
   const role = page.getByRole('combobox', { name: 'Role of new.member@northwind.example' });
   await role.click();
   await page.getByRole('option', { name: 'admin' }).click();
   const question = page.getByRole('dialog', { name: 'Make new.member@northwind.example admin?' });
-  await question.getByText('operator → admin').waitFor();
+  await question.getByText('viewer → admin').waitFor();
   await question.getByRole('button', { name: 'Make them admin' }).click();
   await page.getByText('new.member@northwind.example is admin now.').waitFor();
   // Fewer rights are given at once, and can be taken back.
@@ -652,6 +654,36 @@ test('a member is invited, gets another role and is removed', async () => {
   await page.getByRole('button', { name: 'Remove the member' }).click();
   await role.waitFor({ state: 'detached' });
   await done();
+});
+
+test('an invitation makes a viewer unless a role is chosen, explains the roles, and has a link to send', async () => {
+  const email = 'invited.viewer@example.org';
+  const { page, expectFaultless, done } = await world.open(`/tenants/northwind?${TENANT}&new=1`);
+  const form = page.getByRole('dialog', { name: /^Invite a person/ });
+  await form.getByRole('textbox', { name: 'Email' }).fill(email);
+  expect(await form.getByRole('radio', { name: 'viewer' }).isChecked()).toBe(true);
+  for (const role of ['viewer', 'operator', 'admin', 'owner']) {
+    await form.getByText(new RegExp(`^${role} (May|Has) .+`)).waitFor();
+  }
+  await expectFaultless('the form of an invitation');
+  await form.getByRole('button', { name: 'Invite', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: `${email} is invited` });
+  const link = (await dialog.getByLabel('Link').textContent()) ?? '';
+  await dialog.getByRole('button', { name: 'Copy' }).waitFor();
+  await expectFaultless('the link of an invitation');
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: `Copy the link for ${email}` }).waitFor();
+  await done();
+
+  // The invited person has no session and no account.
+  const { pathname, search } = new URL(link);
+  expect(pathname).toMatch(/^\/console\//);
+  const invited = await world.open(pathname.replace('/console', '') + search, { as: null });
+  await signInByForm(invited.page, world.server, email);
+  await invited.page.getByRole('button', { name: 'Accept the terms' }).click();
+  await invited.page.getByRole('button', { name: 'Accept', exact: true }).click();
+  await invited.page.getByText('You are a member of northwind.').waitFor();
+  await invited.done();
 });
 
 test('the settings of a tenant are saved', async () => {

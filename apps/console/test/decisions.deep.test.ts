@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLoop } from '../testing/loop.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 const TENANT = 'tenant=northwind';
@@ -46,6 +47,27 @@ test('the inbox is narrowed to an environment, and an observation says where it 
   expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
   await moveTo(`/inbox?${TENANT}&environment=staging&item=${first.id}`);
   await page.getByRole('complementary').getByText(first.evidence.environments.join(', '), { exact: true }).waitFor();
+  await done();
+});
+
+// Regression: the marked row changed, and the focus stayed where it was, so a screen reader said nothing.
+test('j and k move the focus from row to row, and Tab leads into the row', async () => {
+  const { page, done } = await world.open(`/inbox?${TENANT}`);
+  await page.getByRole('row').nth(4).waitFor();
+  const focused = page.locator(':focus');
+  const rowOf = (index: number) => page.locator(`[role=row][aria-rowindex="${index}"]`);
+  for (const [key, index] of [
+    ['j', 2],
+    ['j', 3],
+    ['j', 4],
+    ['k', 3],
+  ] as const) {
+    await page.keyboard.press(key);
+    await expect.poll(() => focused.getAttribute('aria-rowindex'), { message: key }).toBe(String(index));
+    expect(await rowOf(index).getAttribute('aria-current')).toBe('true');
+  }
+  await page.keyboard.press('Tab');
+  expect(await rowOf(3).getByRole('checkbox').and(focused).count()).toBe(1);
   await done();
 });
 
@@ -103,6 +125,27 @@ describe('a decision', () => {
       await done();
     },
   );
+
+  test('is applied at once with the key p, which the button and the help show', async () => {
+    const loop = await startLoop(world.server);
+    await loop.use('o9-preview');
+    const { page, expectFaultless, done } = await world.open(`/inbox?tenant=${loop.tenantId}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await help.getByText('Approve and apply, or block').waitFor();
+    await page.keyboard.press('Escape');
+    await help.waitFor({ state: 'detached' });
+    await page.keyboard.press('j');
+    const approveAndApply = page.getByRole('button', { name: 'Approve and apply' });
+    await approveAndApply.getByText('p', { exact: true }).waitFor();
+    await page.getByText(item, { exact: true }).waitFor();
+    await expectFaultless('keys on buttons');
+    await page.keyboard.press('p');
+    await page.getByRole('button', { name: 'Undo the change' }).waitFor();
+    expect(await loop.inventory()).toEqual(['gpt-5: available', 'o9-preview: available']);
+    await done();
+  });
 
   test('of another person is not withdrawn by undoing the decision before it', async () => {
     const { id } = await openObservation(3);

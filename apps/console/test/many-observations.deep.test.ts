@@ -3,6 +3,7 @@ import { chat, sendSpans, toolRun } from '@quartermaster/api/test/telemetry/trac
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLoop } from '../testing/loop.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 /** More than the inbox reads in one page, and more than it decides about at once. The full form has more than it sorts. */
@@ -191,6 +192,43 @@ test('everything that a filter finds is decided at once, wherever it is in the l
   await page.getByText(`${EXPORTS} observations rejected.`).waitFor();
   expect(await countOf('&text=export_')).toBe(0);
   expect(await countOf('')).toBeGreaterThanOrEqual(COUNT - EXPORTS);
+  await done();
+});
+
+test('everything of one provider is one row, and one decision, however much it is', async () => {
+  const path = `/v1/runtime-observations/groups?tenant_id=${TENANT}&by=provider&view=new`;
+  const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+  const { key, count } = items.toSorted((a: { count: number }, b: { count: number }) => b.count - a.count)[0];
+  expect(count, 'more than one request decides about').toBeGreaterThan(500);
+  const { page, expectFaultless, done } = await world.open(INBOX);
+  await page.getByRole('combobox', { name: 'Not grouped' }).click();
+  await page.getByRole('option', { name: 'By provider' }).click();
+  const row = page.locator(`[role=row][data-key="${key}"]`);
+  await row.waitFor();
+  await expectFaultless('groups');
+  await row.getByRole('button', { name: 'Decide' }).click();
+  const dialog = page.getByRole('dialog', { name: /^Decide about/ });
+  await dialog.getByRole('textbox').fill('A trial.');
+  await expectFaultless('a decision about a group');
+  await dialog.getByRole('button', { name: /^Ignore/ }).click();
+  await page.getByText(/observations ignored\.$/).waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await countOf(`&provider_id=${key}`)).toBe(0);
+  await row.waitFor({ state: 'detached' });
+  await done();
+});
+
+test('a row of the inbox by agent opens what the agent called', async () => {
+  const loop = await startLoop(world.server);
+  await loop.use('o9-preview');
+  const { page, done } = await world.open(`/inbox?tenant=${loop.tenantId}&group=agent`);
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.getByRole('table', { name: 'Observations' }).getByText('o9-preview').waitFor();
+  const { searchParams } = new URL(page.url());
+  expect([searchParams.get('group'), searchParams.get('agent')]).toEqual([null, expect.any(String)]);
+  await page.getByRole('combobox', { name: 'Agent' }).waitFor();
   await done();
 });
 

@@ -21,6 +21,7 @@ type Screen = {
 const SCREENS: Screen[] = [
   { route: '/inbox', hasPanel: true },
   { route: '/inbox', search: 'view=changed_definition', hasPanel: true },
+  { route: '/inbox', search: 'group=agent' },
   {
     route: '/connect',
     search: 'framework=pydantic-ai&account=data-platform&of=northwind',
@@ -61,6 +62,9 @@ const SCREENS: Screen[] = [
   { route: '/profile', search: 'view=sessions', shows: (page) => page.getByText('this one') },
 ];
 
+const DESKTOP = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+
 let world: World;
 let tab: Tab;
 let ids: Record<string, string>;
@@ -95,9 +99,9 @@ test('the list of screens has every route of the console', async () => {
 });
 
 test.each(SCREENS.map((screen) => [[screen.route, screen.search].filter(Boolean).join('?'), screen] as const))(
-  '%s shows its data, without an error or a violation of the security policy',
+  '%s shows its data, without an error or a violation of the security policy, and fits the window of a phone',
   async (_name, { route, search = '', shows = firstRow, hasPanel = false }) => {
-    const { page, moveTo, faults } = tab;
+    const { page, moveTo, settled, faults } = tab;
     const path = route.replace(/\$\w+/, (name) => ids[name] ?? '');
     await moveTo(`${path}?${TENANT}&${search}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
@@ -108,9 +112,18 @@ test.each(SCREENS.map((screen) => [[screen.route, screen.search].filter(Boolean)
     }
     expect(faults).toEqual([]);
     expect(await page.getByRole('alert').allTextContents()).toEqual([]);
+    // Regression: on a phone some screens could only be read by scrolling sideways.
+    await page.setViewportSize(PHONE);
+    await settled();
+    expect(await overflow(page), 'pixels that the page scrolls sideways').toBeLessThanOrEqual(0);
+    await page.setViewportSize(DESKTOP);
   },
 );
 
 function firstRow(page: Page): Locator {
   return page.getByRole('row').nth(1);
+}
+
+function overflow(page: Page): Promise<number> {
+  return page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
 }

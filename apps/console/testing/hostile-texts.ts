@@ -117,6 +117,8 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
   return [
     screen('/inbox', '/inbox?view=changed_definition', ['j']),
     screen('/inbox', '/inbox?view=all', ['j']),
+    screen('/inbox', '/inbox?view=all&group=agent'),
+    screen('/inbox', '/inbox?view=all&group=provider'),
     screen('/connect', `/connect?framework=pydantic-ai&account=${account.id}&of=${TENANT}`),
     screen('/providers'),
     screen('/providers/$providerId', `${ofProvider}?view=inventory`, ['j']),

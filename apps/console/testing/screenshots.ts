@@ -27,6 +27,7 @@ type Look = { width: number; height: number; scheme: 'light' | 'dark' };
 const README_LOOK: Look = { width: 1440, height: 900, scheme: 'light' };
 
 const LOOKS: Look[] = [
+  { width: 390, height: 844, scheme: 'light' },
   { width: 1024, height: 768, scheme: 'light' },
   { width: 1600, height: 900, scheme: 'light' },
   { width: 1024, height: 768, scheme: 'dark' },
@@ -124,6 +125,7 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
     { name: 'inbox', path: `/inbox?${TENANT}` },
     { name: 'inbox-panel', path: `/inbox?${TENANT}`, keys: ['j', 'x', 'j'] },
     { name: 'inbox-changed', path: `/inbox?${TENANT}&view=changed_definition`, keys: ['j'] },
+    { name: 'inbox-grouped', path: `/inbox?${TENANT}&group=provider` },
     { name: 'inbox-empty', path: '/inbox?tenant=default&view=all' },
     { name: 'changes', path: `/changes?${TENANT}` },
     { name: 'changes-applied', path: `/changes?${TENANT}&view=applied`, keys: ['j'] },

@@ -60,6 +60,7 @@ export const AUDIT_OPERATIONS = [
   'get_trace_waterfall',
   'get_user',
   'grant_platform_administrator',
+  'group_runtime_observations',
   'ingest_logs',
   'ingest_metrics',
   'ingest_traces',

@@ -74,6 +74,7 @@ const OPERATION_IDS = [
   'ingest_logs',
   'ingest_metrics',
   'ingest_traces',
+  'group_runtime_observations',
   'introspect_gateway_session',
   'list_agents',
   'list_audit_events',

@@ -306,16 +306,17 @@ export const listRuntimeObservations = operation({
   output,
 });
 
+const RiskCountsSchema = z
+  .strictObject({ low: z.int(), medium: z.int(), high: z.int() })
+  .meta({ id: 'RiskCounts', description: 'How many observations have each risk level.' });
+
 export const RuntimeObservationCountsSchema = z
   .strictObject({
     open: z.int().describe('All that need a decision.'),
     new: z.int().describe('No person has decided about them yet, and no definition changed.'),
     seenAgain: z.int().describe('A person rejected them, and they were seen again after that.'),
     changedDefinition: z.int().describe('The provider changed their definition.'),
-    byRisk: z
-      .strictObject({ low: z.int(), medium: z.int(), high: z.int() })
-      .meta({ id: 'RiskCounts' })
-      .describe('Those that need a decision, by their risk level.'),
+    byRisk: RiskCountsSchema.describe('Those that need a decision, by their risk level.'),
   })
   .meta({
     id: 'RuntimeObservationCounts',
@@ -336,6 +337,50 @@ export const countRuntimeObservations = operation({
     'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.',
   query: { ...tenancyQueryFields, ...countFilters },
   output: RuntimeObservationCountsSchema,
+});
+
+/** The most groups in an answer. */
+export const MAX_GROUPS = 100;
+
+const ObservationGroupSchema = z
+  .strictObject({
+    key: z
+      .string()
+      .describe(
+        'The id of the provider, or the name of the agent. The filter `provider_id` or `agent` selects the group.',
+      ),
+    count: z.int().describe('How many observations of the group the filters match.'),
+    byRisk: RiskCountsSchema.describe('The same by risk level.'),
+    lastSeenAt: TimestampSchema.describe('The latest time at which one of them was seen.'),
+  })
+  .meta({ id: 'ObservationGroup', description: 'Observations at one provider, or of what one agent called.' });
+
+export const ObservationGroupsSchema = z
+  .strictObject({
+    items: z
+      .array(ObservationGroupSchema)
+      .max(MAX_GROUPS)
+      .describe('Those with the most observations of high risk first, then of medium risk, then of any.'),
+    total: z.int().describe(`How many groups there are. The answer has the first ${MAX_GROUPS}.`),
+  })
+  .meta({ id: 'ObservationGroups', description: 'Groups of observations, each with its size.' });
+export type ObservationGroups = z.infer<typeof ObservationGroupsSchema>;
+
+export const groupRuntimeObservations = operation({
+  method: 'GET',
+  path: '/v1/runtime-observations/groups',
+  operationId: 'group_runtime_observations',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'Group runtime observations by provider or agent',
+  description:
+    'Counts the observations of each provider, or of each agent. Takes the filters of `list_runtime_observations`; `view=new` groups what needs a first decision. To decide about a whole group, use `review_runtime_observations` with the same filters and that of the group. An observation is in the group of each agent that called it, and in none if only a sync reported it. 422 if more than 50,000 observations are in reach; filter by tenant then.',
+  query: {
+    ...tenancyQueryFields,
+    ...observationFilters,
+    by: z.enum(['provider', 'agent']).describe('What the groups are.'),
+  },
+  output: ObservationGroupsSchema,
 });
 
 export const getRuntimeObservation = operation({

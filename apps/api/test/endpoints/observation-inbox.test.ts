@@ -1,6 +1,7 @@
 import {
   countRuntimeObservations,
   getRuntimeObservation,
+  groupRuntimeObservations,
   listRuntimeObservations,
 } from '@quartermaster/contracts/runtime-observations.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
@@ -14,7 +15,12 @@ import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, se
 
 let server: Endpoints;
 beforeAll(async () => {
-  server = await serverFor({ listRuntimeObservations, countRuntimeObservations, getRuntimeObservation });
+  server = await serverFor({
+    listRuntimeObservations,
+    countRuntimeObservations,
+    groupRuntimeObservations,
+    getRuntimeObservation,
+  });
 });
 checkCoverageAfterAll(() => server);
 
@@ -191,6 +197,8 @@ describe('list_runtime_observations', () => {
     await setCount(50_001);
     const counted = await server.call('GET', '/v1/runtime-observations/counts', { as });
     expectInvalid(counted, { loc: ['query', 'tenant_id'], type: 'value_error' });
+    const grouped = await server.call('GET', '/v1/runtime-observations/groups?by=agent', { as });
+    expectInvalid(grouped, { loc: ['query', 'tenant_id'], type: 'value_error' });
     expect((await server.call('GET', '/v1/runtime-observations', { as })).status).toBe(200);
   });
 });
@@ -215,6 +223,61 @@ describe('count_runtime_observations', () => {
     });
     expect(await counts(`?provider_id=${tenant.provider.id}`)).toMatchObject({ open: 3 });
     expect(await counts('?text=ONE')).toMatchObject({ open: 1, new: 1 });
+  });
+});
+
+describe('group_runtime_observations', () => {
+  const groups = (tenant: Tenant, query: string) =>
+    server.ok('GET', `/v1/runtime-observations/groups?${query}`, { as: tenant.operator });
+
+  test('counts the observations of each provider, those with high risk first', async () => {
+    const tenant = await newTenant(server);
+    await newTenant(server).then((other) => see(other, 'elsewhere'));
+    for (const name of ['one', 'two', 'done']) await see(tenant, name);
+    await sendSpans(server, tenant.sender, [chat('wild', { 'gen_ai.provider.name': 'mistral_ai' })]);
+    await tenant.review((await tenant.observation('done')).id, 'ignored');
+    const { providerId, lastSeenAt } = await tenant.observation('wild');
+    const { items, total } = await groups(tenant, 'by=provider&view=new');
+    expect(total).toBe(2);
+    expect(items).toEqual([
+      { key: providerId, count: 1, byRisk: { low: 0, medium: 0, high: 1 }, lastSeenAt },
+      expect.objectContaining({ key: tenant.provider.id, count: 2, byRisk: { low: 0, medium: 2, high: 0 } }),
+    ]);
+    expect(await groups(tenant, 'by=provider&view=new&min_risk=high')).toMatchObject({ total: 1 });
+    expect(await groups(tenant, 'by=provider&text=none')).toEqual({ items: [], total: 0 });
+  });
+
+  test('counts an observation for each agent that called it, as the filter by agent does', async () => {
+    const tenant = await newTenant(server);
+    await see(tenant, 'shared', { service: 'billing' });
+    await see(tenant, 'shared', { service: 'support' });
+    await see(tenant, 'own', { service: 'support' });
+    const { items } = await groups(tenant, 'by=agent&view=new');
+    expect(items.map(({ key, count }: Body) => [key, count])).toEqual([
+      ['support', 2],
+      ['billing', 1],
+    ]);
+    expect(namesOf(await list(tenant, 'view=new&agent=support')).toSorted()).toEqual(['own', 'shared']);
+  });
+
+  test('answers the first 100 groups, and says how many there are', async () => {
+    const tenant = await newTenant(server);
+    await sendSpans(
+      server,
+      tenant.sender,
+      Array.from({ length: 101 }, (_, index) => ({
+        ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
+        service: `agent-${index}`,
+      })),
+    );
+    const { items, total } = await groups(tenant, 'by=agent');
+    expect([items.length, total]).toEqual([100, 101]);
+  });
+
+  test.each(['', 'by=kind', 'by=agent&view=none'])('refuses %j', async (query) => {
+    const tenant = await newTenant(server);
+    const answered = await server.call('GET', `/v1/runtime-observations/groups?${query}`, { as: tenant.operator });
+    expect(answered.status, answered.text).toBe(422);
   });
 });
 
@@ -267,6 +330,7 @@ describe.skipIf(onPostgres())(
     test.each([
       ['/counts', ''],
       ['/counts', '?agent=billing'],
+      ['/groups', '?by=agent'],
       ['', '?sort=last_seen_at&view=blocked'],
       ['', '?provider_id={provider_id}&view=blocked'],
     ])('by %s%s', async (path, query) => {

@@ -72,6 +72,7 @@ export const FIXTURES: Record<string, Fixture> = {
     owner: 'tenant',
   },
   delete_price: { owner: 'tenant' },
+  group_runtime_observations: { query: () => ({ by: 'agent' }) },
   get_graph: { query: () => ({ from: '2025-01-01T00:00:00Z' }) },
   review_runtime_observations: { body: () => ({ decision: 'approved', observationIds: ['obs_none'] }) },
   dismiss_recommendations: { body: () => ({ reason: 'not needed', recommendationIds: ['rec_none'] }) },

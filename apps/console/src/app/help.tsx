@@ -27,6 +27,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
     title: 'In the inbox',
     keys: [
       ['a', 'Approve'],
+      ['p', 'Approve and apply, or block'],
       ['r', 'Reject'],
       ['i', 'Ignore'],
     ],

@@ -137,9 +137,12 @@ function LoadingLine(): ReactNode {
   return isShown && <div className={classes.loading} role="status" aria-label="Loading the screen" />;
 }
 
+const SCREENS_ID = 'screens';
+
 function Frame(): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const [isMenuOpen, setMenuOpen] = useState(false);
   useShellKeys({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
   return (
     <div className={classes.frame}>
@@ -148,6 +151,17 @@ function Frame(): ReactNode {
         Skip to content
       </a>
       <nav className={classes.nav} aria-label="Screens">
+        {/* In a small window the screens are a menu. */}
+        <button
+          type="button"
+          className={classes.menuButton}
+          aria-expanded={isMenuOpen}
+          aria-controls={SCREENS_ID}
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          <Icon name={isMenuOpen ? 'close' : 'menu'} size={20} />
+          <span className="visually-hidden">Menu</span>
+        </button>
         <div className={classes.brand}>
           <img src={`${BASE_PATH}/console/favicon.svg`} alt="" width="20" height="20" />
           Quartermaster
@@ -158,7 +172,9 @@ function Frame(): ReactNode {
           <span className="grow">Go to or do</span>
           <kbd>⌘K</kbd>
         </button>
-        <NavigationLinks />
+        <div id={SCREENS_ID} className={classes.screens} data-open={isMenuOpen} onClick={() => setMenuOpen(false)}>
+          <NavigationLinks />
+        </div>
         <div className="grow" />
         <InvitationsNotice />
         <UserMenu openHelp={() => setHelpOpen(true)} />

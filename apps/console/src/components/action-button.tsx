@@ -71,7 +71,7 @@ const ButtonWithReason = memo(function ButtonWithReason(props: ButtonWithReasonP
       {...rest}
       ref={element}
       {...(reason !== null && { 'data-disabled': true, 'aria-disabled': true, 'aria-describedby': id })}
-      {...(shortcut !== undefined && { 'aria-keyshortcuts': shortcut })}
+      {...(shortcut !== undefined && { 'aria-keyshortcuts': shortcut, rightSection: keyMark(shortcut) })}
       onClick={({ detail }) => {
         // The second click of a double click would take back what the first one did: the button may mean the opposite by then.
         if (detail < 2 || isRepeatable) press();
@@ -94,3 +94,12 @@ const ButtonWithReason = memo(function ButtonWithReason(props: ButtonWithReasonP
     </Tooltip>
   );
 });
+
+/** Shows a key on a button. Screen readers get it by an attribute of the button. */
+function keyMark(key: string): ReactNode {
+  return (
+    <kbd className="qm-key" aria-hidden="true">
+      {key}
+    </kbd>
+  );
+}

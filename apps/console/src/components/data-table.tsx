@@ -6,6 +6,7 @@ import {
   type ReactNode,
   useCallback,
   useEffect,
+  useLayoutEffect,
   useMemo,
   useRef,
   useState,
@@ -59,11 +60,21 @@ export type TableProps<Row> = {
 
 const ROW_HEIGHT = 36;
 const HEAD_HEIGHT = 32;
+
+/** Of a card: the height of one of its lines, and that above and below all of them, in pixels. As in the styles. */
+const CARD_LINE = 26;
+const CARD_PADDING = 20;
+
+/** Narrower tables have cards, in pixels: the window of a phone, and not a list beside a panel. */
+const CARDS_BELOW = 450;
 const OVERSCAN = 12;
 /** How many rows before the end the next page is read. */
 const READ_AHEAD = 40;
 
-/** A table of any length. Only the rows in view are in the page; the keys j and k move, x selects, Enter opens. */
+/**
+ * A table of any length. Only the rows in view are in the page; the keys j and k move, x selects, Enter opens. Where its columns do
+ * not fit, each row is a card that has all of them below each other.
+ */
 export function DataTable<Row>(props: TableProps<Row>): ReactNode {
   const { label, list, columns: allColumns, keyOf, active, onActive, onOpen, selection, empty, footer } = props;
   const { items, hasMore, loadMore } = list;
@@ -81,10 +92,15 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
       observer.disconnect();
     };
   }, []);
+  const isSelectable = selection !== undefined;
+  const { columns, areCards, rowHeight, tracks } = useMemo(
+    () => layOut(allColumns, isSelectable, width),
+    [allColumns, isSelectable, width],
+  );
   const virtualizer = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_HEIGHT,
+    estimateSize: () => rowHeight,
     overscan: OVERSCAN,
   });
   const rows = virtualizer.getVirtualItems();
@@ -93,21 +109,30 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
     if (hasMore && lastIndex >= items.length - READ_AHEAD) loadMore();
   }, [hasMore, lastIndex, items.length, loadMore]);
 
-  const isSelectable = selection !== undefined;
-  const [columns, tracks] = useMemo(() => {
-    const before = isSelectable ? [SELECTION_TRACK] : [];
-    const shown = fittingColumns(allColumns, width - minimumWidth(before));
-    const template = [...before, ...shown.map((column) => column.width)].join(' ');
-    return [shown, { '--columns': template } as CSSProperties];
-  }, [allColumns, isSelectable, width]);
   // Not for each scroll step: the list may have many thousand rows.
   const activeIndex = useMemo(() => items.findIndex((row) => keyOf(row) === active), [items, keyOf, active]);
+  const measuredHeight = useRef(rowHeight);
+  useLayoutEffect(() => {
+    if (measuredHeight.current === rowHeight) return;
+    measuredHeight.current = rowHeight;
+    // The library keeps the heights that it asked for before.
+    virtualizer.measure();
+    // Rows became cards, or the other way round: because a panel opened beside them, for example.
+    if (activeIndex !== -1) scrollIntoView(virtualizer, placeOf(activeIndex, rowHeight));
+  }, [virtualizer, rowHeight, activeIndex]);
+  const takesFocus = useRef(false);
+  const focusRow = useCallback((element: HTMLElement) => {
+    if (!takesFocus.current) return;
+    takesFocus.current = false;
+    element.focus({ preventScroll: true });
+  }, []);
   const moveTo = (wanted: number) => {
     const index = Math.max(0, Math.min(items.length - 1, wanted));
     const row = items[index];
     if (row === undefined) return;
+    takesFocus.current = true;
     // First, while nothing has changed: to scroll after a change, the browser has to lay out the page at once.
-    scrollIntoView(virtualizer, { top: index * ROW_HEIGHT, height: ROW_HEIGHT, covered: HEAD_HEIGHT });
+    scrollIntoView(virtualizer, placeOf(index, rowHeight));
     onActive?.(keyOf(row));
   };
   const openActive = () => {
@@ -161,6 +186,7 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
           aria-label={label}
           aria-rowcount={hasMore ? -1 : items.length + 1}
           className={classes.table}
+          data-cards={areCards}
           style={tracks}
         >
           <TableHead
@@ -169,12 +195,7 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
             toggleAll={selection?.toggleAll}
           />
           {/* A click anywhere in a row opens it; the key for that is Enter. */}
-          <div
-            role="rowgroup"
-            style={{ height: virtualizer.getTotalSize() }}
-            className={classes.rows}
-            onClick={onClick}
-          >
+          <div role="rowgroup" style={{ height: items.length * rowHeight }} className={classes.rows} onClick={onClick}>
             {rows.map(({ index, start }) => {
               const row = items[index];
               if (row === undefined) return null;
@@ -188,6 +209,7 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
                   start={start}
                   columns={columns as readonly Column<unknown>[]}
                   isActive={key === active}
+                  focusRow={focusRow}
                   isOpenable={onOpen !== undefined}
                   isSelected={selection?.keys.has(key) ?? false}
                   toggle={selection?.toggle}
@@ -204,16 +226,60 @@ export function DataTable<Row>(props: TableProps<Row>): ReactNode {
   );
 }
 
+/** Where a row is in the table. */
+function placeOf(index: number, height: number) {
+  return { top: index * height, height, covered: HEAD_HEIGHT };
+}
+
 const SELECTION_TRACK = '34px';
 
 /** The space between columns, and that at both ends of a row: as in the styles, in pixels. */
 const COLUMN_GAP = 14;
 const ROW_PADDING = 40;
 
+/** The columns that are shown in a width, in pixels, and how. */
+function layOut<Row>(allColumns: readonly Column<Row>[], isSelectable: boolean, width: number) {
+  const before = isSelectable ? [SELECTION_TRACK] : [];
+  const room = width - minimumWidth(before);
+  const fitting = fittingColumns(allColumns, room);
+  if (width < CARDS_BELOW || !doFit(fitting, room)) return cardsOf(allColumns);
+  const template = [...before, ...fitting.map((column) => column.width)].join(' ');
+  const tracks = { '--columns': template } as CSSProperties;
+  return { columns: fitting, areCards: false, rowHeight: ROW_HEIGHT, tracks };
+}
+
+/** A line for the title and for each other long value. Two short values share a line. */
+function cardsOf<Row>(columns: readonly Column<Row>[]) {
+  const title = columns.find(isLong) ?? columns[0];
+  const shorts = columns.filter((column) => column !== title && !isLong(column)).length;
+  const longs = columns.length - shorts;
+  const rowHeight = CARD_PADDING + CARD_LINE * (longs + Math.ceil(shorts / 2));
+  return {
+    columns: columns.toSorted((a, b) => cardOrder(a, title) - cardOrder(b, title)),
+    areCards: true,
+    rowHeight,
+    tracks: { '--row-height': `${rowHeight}px` } as CSSProperties,
+  };
+}
+
+/** The title, then the short values, then the long ones. */
+function cardOrder<Row>(column: Column<Row>, title: Column<Row> | undefined): number {
+  if (column === title) return 0;
+  return isLong(column) ? 2 : 1;
+}
+
+function isLong({ width }: { width: string }): boolean {
+  return width.endsWith('fr)') || width.endsWith('fr');
+}
+
+function doFit<Row>(columns: readonly Column<Row>[], width: number): boolean {
+  return minimumWidth(columns.map((column) => column.width)) + ROW_PADDING - COLUMN_GAP <= width;
+}
+
 /** As many columns as fit into a width, in pixels. */
 function fittingColumns<Row>(columns: readonly Column<Row>[], width: number): readonly Column<Row>[] {
   let shown = columns;
-  while (minimumWidth(shown.map((column) => column.width)) + ROW_PADDING - COLUMN_GAP > width) {
+  while (!doFit(shown, width)) {
     const left = shown.findLastIndex(({ isWideOnly }) => isWideOnly === true);
     if (left === -1) break;
     shown = shown.toSpliced(left, 1);
@@ -280,15 +346,24 @@ type RowProps = {
   start: number;
   columns: readonly Column<unknown>[];
   isActive: boolean;
+  /** Gives the focus to this row, if a key has made it the active one. */
+  focusRow: (element: HTMLElement) => void;
   isOpenable: boolean;
   isSelected: boolean;
   toggle: ((key: string) => void) | undefined;
 };
 
 const TableRow = memo(function TableRow(props: RowProps): ReactNode {
-  const { row, rowKey, index, start, columns, isActive, isOpenable, isSelected, toggle } = props;
+  const { row, rowKey, index, start, columns, isActive, focusRow, isOpenable, isSelected, toggle } = props;
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isActive && element.current !== null) focusRow(element.current);
+  }, [isActive, focusRow]);
   return (
     <div
+      ref={element}
+      // Only the keys j and k lead here, so that the table stays one stop of the tab key.
+      tabIndex={-1}
       role="row"
       aria-rowindex={index + 2}
       aria-current={isActive ? 'true' : undefined}
@@ -304,8 +379,16 @@ const TableRow = memo(function TableRow(props: RowProps): ReactNode {
           <input type="checkbox" aria-label="Select this row" checked={isSelected} onChange={() => toggle(rowKey)} />
         </div>
       )}
-      {columns.map(({ key, isNumber, cell }) => (
-        <div key={key} role="cell" className={classes.cell} data-number={isNumber}>
+      {columns.map(({ key, header, width, isNumber, cell }) => (
+        <div
+          key={key}
+          role="cell"
+          className={classes.cell}
+          data-number={isNumber}
+          // Cards show it before the value.
+          data-header={header}
+          data-long={isLong({ width })}
+        >
           {cell(row)}
         </div>
       ))}

@@ -15,7 +15,7 @@ type Props = {
   /** Why it cannot be sent yet. */
   incomplete?: boolean;
   size?: number;
-  /** The labels of the fields, by the names that the API has for them. */
+  /** The labels of the fields that show what the server says about them (`fieldErrorsOf`), by their names in the request. */
   labels?: Record<string, string>;
   children: ReactNode;
 };
@@ -24,8 +24,8 @@ const CHANGED_SINCE =
   'Another person has changed it since you opened this form, so nothing was saved. Close the form and open it again to see the change.';
 
 /**
- * A dialog with fields and one button. What the server refuses stands above the button. Once the user has typed, only its buttons
- * close it: a click beside it or Escape would lose the text.
+ * A dialog with fields and one button. What the server refuses stands at its field, or above the button. Once the user has typed,
+ * only its buttons close it: a click beside it or Escape would lose the text.
  */
 export function FormDialog(props: Props): ReactNode {
   const { title, submit, close, save, incomplete = false, isDanger = false, size = 460, labels, children } = props;
@@ -72,5 +72,8 @@ export function FormDialog(props: Props): ReactNode {
 
 function textOf({ status, faults, message }: ApiProblem, labels: Record<string, string> = {}): string {
   if (status === 412) return CHANGED_SINCE;
-  return faults.length === 0 ? message : faults.map((fault) => faultText(fault, labels)).join('; ');
+  if (faults.length === 0) return message;
+  const marked = faults.flatMap(({ where }) => labels[where] ?? []);
+  const others = faults.filter(({ where }) => labels[where] === undefined).map((fault) => faultText(fault));
+  return [...(marked.length === 0 ? [] : [`Please correct: ${marked.join(', ')}`]), ...others].join('; ');
 }

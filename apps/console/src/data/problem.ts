@@ -62,14 +62,40 @@ type Fault = { where: string; message: string };
 function faultsOf(body: unknown): Fault[] {
   const detail: unknown = typeof body === 'object' && body !== null && 'detail' in body ? body.detail : undefined;
   if (!Array.isArray(detail)) return [];
-  return detail.map(({ loc = [], msg = '' }: { loc?: unknown[]; msg?: string }) => {
-    return { where: loc.filter((part) => part !== 'body' && part !== 'query').join('.'), message: msg };
+  return detail.map(({ loc = [], ...wording }: Detail) => {
+    return { where: loc.filter((part) => !PARTS.has(part)).join('.'), message: wordsOf(wording) };
   });
 }
 
-/** @param labels what people call the values, where that is not their name in the API */
-export function faultText({ where, message }: Fault, labels: Record<string, string> = {}): string {
-  return where === '' ? message : `${labels[where] ?? where}: ${message}`;
+/** The parts of a request, which precede the name of a value. */
+const PARTS: ReadonlySet<unknown> = new Set(['body', 'query', 'path']);
+
+type Detail = { loc?: unknown[]; msg?: string; ctx?: { pattern?: string } };
+
+/** What the patterns of the API permit, in words. */
+const PERMITTED: Record<string, string> = {
+  '^[A-Za-z0-9][A-Za-z0-9._:-]*$':
+    'Use letters, digits, dots, colons, hyphens and underscores, and begin with a letter or a digit',
+  "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$": "Use letters, digits and the characters ! # $ % & ' * + . ^ _ ` | ~ -",
+};
+
+/** What the server says about a value. A pattern means nothing to most people. */
+function wordsOf({ msg = '', ctx }: Detail): string {
+  if (ctx?.pattern === undefined) return msg;
+  return PERMITTED[ctx.pattern] ?? 'It has characters that are not permitted here, or lacks some that are needed';
+}
+
+/** What is wrong with each field of a form, by the name of its value in the request. */
+export type FieldErrors = Readonly<Record<string, string | undefined>>;
+
+/** What the server said about the fields of a form that it refused. */
+export function fieldErrorsOf(error: Error | null): FieldErrors {
+  const faults = error === null ? [] : problemOf(error).faults;
+  return Object.fromEntries(faults.map(({ where, message }) => [where, message]));
+}
+
+export function faultText({ where, message }: Fault): string {
+  return where === '' ? message : `${where}: ${message}`;
 }
 
 /** Errors of parts of the page that could not be loaded: the server is away, or a new version has other files. */

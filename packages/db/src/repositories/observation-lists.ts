@@ -1,6 +1,7 @@
 import type { ObservationView, RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, toFlag } from '../queries.ts';
 import type { TenantScope } from '../tenancy.ts';
@@ -210,7 +211,6 @@ export async function countOpenObservations(
   scope: TenantScope,
   selection: ObservationSelection,
 ): Promise<OpenCounts> {
-  const flag = (condition: Expression<SqlBool>) => sql<number>`case when ${condition} then 1 else 0 end`;
   const conditions = [IN_VIEW.open, ...conditionsOf(selection)];
   const rows = await selectFromAll(db, scope, (range) => {
     let query = db
@@ -238,6 +238,58 @@ export async function countOpenObservations(
     medium: count('medium'),
     high: count('high'),
   };
+}
+
+/** The observations at a provider, or of an agent. */
+export type ObservationGroup = {
+  key: string;
+  count: number;
+  byRisk: { low: number; medium: number; high: number };
+  lastSeenAt: string;
+};
+
+/** All groups of the selected observations. An observation is in the group of each agent that called it. In no particular order. */
+export async function groupObservations(
+  db: Database,
+  scope: TenantScope,
+  selection: ObservationSelection,
+  by: 'provider' | 'agent',
+): Promise<ObservationGroup[]> {
+  const conditions = conditionsOf(selection);
+  const keys = by === 'provider' ? sql<string>`provider_id` : agentsAsJson(db);
+  const rows = await selectFromAll(db, scope, (range) => {
+    let query = db
+      .selectFrom('runtime_observations')
+      .select(['tenant_id', 'created_at', 'id', 'last_seen_at', keys.as('keys')])
+      .select([flag(hasRisk('medium')).as('isMedium'), flag(hasRisk('high')).as('isHigh')])
+      .where(inScope(range.scope));
+    for (const condition of conditions) query = query.where(condition);
+    return query.$call(inKeysetRange(range)).execute();
+  });
+  const groups = new Map<string, ObservationGroup>();
+  for (const row of rows) {
+    const level = row.isHigh === 1 ? 'high' : row.isMedium === 1 ? 'medium' : 'low';
+    for (const key of by === 'provider' ? [row.keys] : (JSON.parse(row.keys) as string[])) {
+      const group = groups.get(key) ?? { key, count: 0, byRisk: { low: 0, medium: 0, high: 0 }, lastSeenAt: '' };
+      groups.set(key, group);
+      group.count += 1;
+      group.byRisk[level] += 1;
+      if (row.last_seen_at > group.lastSeenAt) group.lastSeenAt = row.last_seen_at;
+    }
+  }
+  return [...groups.values()];
+}
+
+/** The agents that called what an observation is about, as a JSON list. */
+function agentsAsJson(db: Database) {
+  const list = isPostgres(db)
+    ? sql`coalesce(json_agg(distinct series.agent)::text, '[]')`
+    : sql`json_group_array(distinct series.agent)`;
+  return sql<string>`(select ${list} from usage_series as series where ${IS_SERIES_OF_OBSERVATION} and series.agent <> '')`;
+}
+
+function flag(condition: Expression<SqlBool>) {
+  return sql<number>`case when ${condition} then 1 else 0 end`;
 }
 
 /** How many observations there are, at most, in the tenants of a scope. */
@@ -301,11 +353,13 @@ function conditionsOf(selection: ObservationSelection): Expression<SqlBool>[] {
  * Usage has every agent and account; the evidence of an observation only some of them. A series without sums does not count: its
  * calls were moved to another agent or provider when later spans arrived.
  */
+const IS_SERIES_OF_OBSERVATION = sql<SqlBool>`
+  series.tenant_id = runtime_observations.tenant_id and series.provider_id = runtime_observations.provider_id
+    and series.kind = runtime_observations.kind and series.name_key = runtime_observations.name_key
+    and series.sub_tenant_id = runtime_observations.sub_tenant_id
+    and exists (select 1 from usage_rollups where tenant_id = series.tenant_id and series_id = series.id)`;
+
 function usedBy(column: 'agent' | 'account', value: string): Expression<SqlBool> {
   return sql<SqlBool>`exists (
-    select 1 from usage_series as series
-    where series.tenant_id = runtime_observations.tenant_id and series.provider_id = runtime_observations.provider_id
-      and series.kind = runtime_observations.kind and series.name_key = runtime_observations.name_key
-      and series.sub_tenant_id = runtime_observations.sub_tenant_id and series.${sql.ref(column)} = ${value}
-      and exists (select 1 from usage_rollups where tenant_id = series.tenant_id and series_id = series.id))`;
+    select 1 from usage_series as series where ${IS_SERIES_OF_OBSERVATION} and series.${sql.ref(column)} = ${value})`;
 }

@@ -1,4 +1,6 @@
+import { MAX_GROUPS } from '@quartermaster/contracts/runtime-observations.ts';
 import type {
+  ObservationGroups,
   ObservationView,
   RuntimeObservation,
   RuntimeObservationCounts,
@@ -8,6 +10,8 @@ import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {
   countObservationsOfTenants,
   countOpenObservations,
+  groupObservations,
+  type ObservationGroup,
   type ObservationSelection,
   selectObservations,
   selectObservationsByLastSeen,
@@ -71,6 +75,27 @@ export async function countInbox(
     high,
   } = await countOpenObservations(db, scope, selectionOf(query));
   return { open, new: fresh, seenAgain, changedDefinition, byRisk: { low, medium, high } };
+}
+
+/** The largest groups of observations, those with the highest risk first. @throws 422 if there are too many to count */
+export async function groupInbox(
+  { services: { db } }: CallerContext,
+  scope: TenantScope,
+  { by, ...query }: ObservationQuery & { by: 'provider' | 'agent' },
+): Promise<ObservationGroups> {
+  await requireAtMost(db, scope, { most: MAX_COUNTED, loc: ['query', 'tenant_id'] });
+  const groups = await groupObservations(db, scope, selectionOf(query), by);
+  return { items: groups.toSorted(byRiskAndSize).slice(0, MAX_GROUPS), total: groups.length };
+}
+
+function byRiskAndSize(a: ObservationGroup, b: ObservationGroup): number {
+  return (
+    b.byRisk.high - a.byRisk.high ||
+    b.byRisk.medium - a.byRisk.medium ||
+    b.count - a.count ||
+    // The order of groups that are equal does not change from answer to answer.
+    (a.key < b.key ? -1 : 1)
+  );
 }
 
 async function requireAtMost(

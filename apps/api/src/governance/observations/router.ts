@@ -8,7 +8,7 @@ import { answerPage } from '../../http/cursors.ts';
 import { requireFound } from '../../platform/errors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
 import type { CallerContext } from '../../auth/context.ts';
-import { countInbox, listInbox } from './inbox.ts';
+import { countInbox, groupInbox, listInbox } from './inbox.ts';
 import { reviewObservations } from './review-many.ts';
 import { changeObservation, requireObservation, reviewObservation } from './service.ts';
 
@@ -31,6 +31,10 @@ export const runtimeObservationsRouter = router({
 
   count: endpoint(contract.countRuntimeObservations).query(({ ctx, input }) =>
     countInbox(ctx, scopeOfQuery(ctx, input.query), input.query),
+  ),
+
+  group: endpoint(contract.groupRuntimeObservations).query(({ ctx, input }) =>
+    groupInbox(ctx, scopeOfQuery(ctx, input.query), input.query),
   ),
 
   get: endpoint(contract.getRuntimeObservation).query(({ ctx, input }) =>

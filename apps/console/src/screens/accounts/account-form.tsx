@@ -7,6 +7,7 @@ import { PLACE_LABELS, placeBody, PlaceFields } from '../../components/place-fie
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { accountAddress } from './account-address.ts';
 
@@ -52,6 +53,7 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
     },
   });
   const isNew = account === undefined;
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={isNew ? 'Create a service account' : `Change ${account.displayName ?? account.name}`}
@@ -68,6 +70,7 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
           placeholder="support-triage"
           required
           data-autofocus
+          error={errors['id']}
           value={values.id}
           onChange={(event) => set({ id: event.currentTarget.value })}
         />
@@ -75,6 +78,7 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
       <TextInput
         label="Display name"
         data-autofocus={!isNew}
+        error={errors['displayName']}
         value={values.displayName}
         onChange={(event) => set({ displayName: event.currentTarget.value })}
       />
@@ -83,10 +87,11 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
         description="What it does, and who looks after it."
         autosize
         minRows={2}
+        error={errors['description']}
         value={values.description}
         onChange={(event) => set({ description: event.currentTarget.value })}
       />
-      {isNew && <PlaceFields place={place} change={setPlace} />}
+      {isNew && <PlaceFields place={place} change={setPlace} errors={errors} />}
     </FormDialog>
   );
 }

@@ -8,6 +8,7 @@ import { words } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { holds, useMe } from '../../data/me.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import classes from './accounts.module.css';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -33,6 +34,8 @@ const PRESETS: readonly { label: string; scopes: readonly Scope[] }[] = [
 ];
 
 const GROUPS = Map.groupBy(SCOPES, (scope) => scope.split(':')[0] ?? '');
+
+const LABELS = { name: 'Name' };
 
 type Props = { account: ServiceAccount; close: () => void; created: (secret: string) => void };
 
@@ -64,6 +67,7 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
       if (!next.delete(scope)) next.add(scope);
       return next;
     });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={`Create a key for ${account.displayName ?? account.name}`}
@@ -71,10 +75,17 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
       size={760}
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={scopes.size === 0}
     >
       <div className={classes.columns}>
-        <TextInput label="Name" data-autofocus value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <TextInput
+          label="Name"
+          data-autofocus
+          error={errors['name']}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
         <Select
           label="Valid for"
           data={LIFETIMES}

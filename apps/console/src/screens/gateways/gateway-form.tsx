@@ -10,6 +10,7 @@ import { useFormHeaders } from '../../data/form-headers.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { readAll } from '../../data/pages.ts';
 import { useOnlyPlace } from '../../data/me.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const MAX_MANIFESTS = 500;
@@ -24,7 +25,6 @@ const LABELS = {
   displayName: 'Display name',
   url: 'Address',
   providerIds: 'Providers',
-  manifestId: 'Manifest',
 };
 
 /** Creates a gateway, or changes one. */
@@ -70,6 +70,7 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       if (gateway === undefined) void navigate({ to: '/gateways/$gatewayId', params: { gatewayId: id } });
     },
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={gateway === undefined ? 'Create a gateway' : `Change ${gateway.name}`}
@@ -80,17 +81,19 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       labels={LABELS}
       incomplete={name === '' || tenantId === '' || !isLifetimeValid}
     >
-      {gateway === undefined && <PlaceFields place={place} change={setPlace} />}
+      {gateway === undefined && <PlaceFields place={place} change={setPlace} errors={errors} />}
       <div className="pair">
         <TextInput
           label="Name"
           required
           data-autofocus
+          error={errors['name']}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
         />
         <TextInput
           label="Display name"
+          error={errors['displayName']}
           value={displayName}
           onChange={(event) => setDisplayName(event.currentTarget.value)}
         />
@@ -98,6 +101,7 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       <TextInput
         label="Address"
         placeholder="https://"
+        error={errors['url']}
         value={url}
         onChange={(event) => setUrl(event.currentTarget.value)}
       />
@@ -108,6 +112,7 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
         searchable
         limit={200}
         data={offered.map((each) => ({ value: each.id, label: providerLabel(each, each.id) }))}
+        error={errors['providerIds']}
         value={providerIds}
         onChange={setProviderIds}
       />

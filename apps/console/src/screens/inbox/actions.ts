@@ -16,7 +16,7 @@ import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatchAnswer } from '../../data/client.ts';
 import { SKIP_REASONS } from '../../data/skip-reasons.ts';
-import { type ObservationQuery, readRecommendations, showObservation } from './queries.ts';
+import { type ObservationQuery, readObservations, readRecommendations, showObservation } from './queries.ts';
 
 type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
 
@@ -183,10 +183,52 @@ export function useBulkReview(onDone: (report: BulkReport) => void) {
   });
 }
 
-/** The list takes its filters in the query and in snake case, the bulk review in the body and in camel case. */
+/** The API decides about so many at once. */
+export const MAX_AT_ONCE = 500;
+
+/** `count`: how many the user saw. What came since then waits for another decision. */
+type GroupReview = { filter: ObservationQuery; count: number; decision: ReviewDecision; note: string };
+
+type GroupReviewOptions = {
+  /** Called after each request, with how many it decided. */
+  progress: (done: number) => void;
+  onDone: () => void;
+};
+
+/** One decision for a whole group, however large it is. */
+export function useGroupReview({ progress, onDone }: GroupReviewOptions) {
+  return useAction({
+    run: async ({ filter, count, decision, note }: GroupReview): Promise<number> => {
+      let decided = 0;
+      while (decided < count) {
+        const observations = await readObservations(filter, Math.min(MAX_AT_ONCE, count - decided));
+        if (observations.length === 0) break;
+        // With the filter, because another person may decide about some of them meanwhile.
+        const body = { decision, ...(note !== '' && { note }), ...filterOf(filter), ...selectionOf({ observations }) };
+        const { data } = await reviewRuntimeObservations({ body, headers: idempotencyKey(), throwOnError: true });
+        if (data.done === 0) break;
+        decided += data.done;
+        progress(data.done);
+      }
+      return decided;
+    },
+    inForm: true,
+    done: (decided, { count, decision }) => {
+      const others = decided < count ? ` The other ${count - decided} had changed, or another person decided.` : '';
+      return `${plural(decided, 'observation')} ${decision}.${others}`;
+    },
+    onDone,
+  });
+}
+
 function selectionOf(target: BulkTarget) {
   if ('observations' in target) return { observationIds: target.observations.map(({ id }) => id) };
-  const { tenant_id: tenantId, provider_id: providerId, min_risk: minRisk, ...filter } = target.filter;
-  const { view, kind, text, environment } = filter;
-  return { expectedCount: target.expectedCount, tenantId, providerId, minRisk, view, kind, text, environment };
+  return { expectedCount: target.expectedCount, ...filterOf(target.filter) };
+}
+
+/** The list takes its filters in the query and in snake case, the bulk review in the body and in camel case. */
+function filterOf(filter: ObservationQuery) {
+  const { tenant_id: tenantId, provider_id: providerId, min_risk: minRisk } = filter;
+  const { view, agent, kind, text, environment, first_seen_before: firstSeenBefore } = filter;
+  return { tenantId, providerId, minRisk, view, agent, kind, text, environment, firstSeenBefore };
 }

@@ -5,20 +5,17 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { plural } from '../../components/format.ts';
 import { useReturnFocus } from '../../components/use-return-focus.ts';
 import { problemOf } from '../../data/problem.ts';
-import { type BulkReport, type BulkTarget, useBulkReview } from './actions.ts';
+import { type BulkReport, type BulkTarget, MAX_AT_ONCE, useBulkReview } from './actions.ts';
 import classes from './inbox.module.css';
 import type { ObservationQuery } from './queries.ts';
 
-const VERBS: Record<ReviewDecision, string> = { approved: 'Approve', rejected: 'Reject', ignored: 'Ignore' };
+export const VERBS: Record<ReviewDecision, string> = { approved: 'Approve', rejected: 'Reject', ignored: 'Ignore' };
 
-const CONSEQUENCES: Record<ReviewDecision, string> = {
+export const CONSEQUENCES: Record<ReviewDecision, string> = {
   approved: 'Nothing changes until the recommendations are applied.',
   rejected: 'If one of them is used again, it comes back and a block is recommended.',
   ignored: 'Further calls do not bring them back.',
 };
-
-/** The API decides about so many at once. */
-const MAX_AT_ONCE = 500;
 
 type Props = {
   observations: readonly RuntimeObservation[];

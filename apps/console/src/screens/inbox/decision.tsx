@@ -45,8 +45,18 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
   const decide = (decision: ReviewDecision) => {
     if (mayReview && !isRunning(review, observation)) review.mutate({ observation, decision, note });
   };
-  useKeys({ a: () => decide('approved'), r: () => decide('rejected'), i: () => decide('ignored') });
   const applyMissing = useMissingScope('recommendations:apply', place);
+  const apply = () => {
+    if (mayReview && !isNothing && applyMissing === null && !isRunning(approveAndApply, observation)) {
+      approveAndApply.mutate({ observation, kinds, note });
+    }
+  };
+  useKeys({
+    a: () => decide('approved'),
+    p: apply,
+    r: () => decide('rejected'),
+    i: () => decide('ignored'),
+  });
   const isDecided = observation.status !== 'open';
   return (
     <div className="stack">
@@ -73,8 +83,9 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           place={place}
           variant="default"
           disabledReason={isNothing ? nothing : applyMissing}
+          shortcut="p"
           loading={isRunning(approveAndApply, observation)}
-          onClick={() => approveAndApply.mutate({ observation, kinds, note })}
+          onClick={apply}
         >
           {isBlock(kinds) ? 'Block' : 'Approve and apply'}
         </ActionButton>

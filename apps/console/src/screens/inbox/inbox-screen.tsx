@@ -10,6 +10,7 @@ import { useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { ANY_STATUS, observationColumns } from './columns.tsx';
 import { FirstSteps, NothingToDecide } from './first-steps.tsx';
+import { Groups } from './groups.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
 import {
@@ -29,6 +30,11 @@ const RISKS = [
   { value: 'medium', label: 'Medium or high' },
 ];
 const STATUSES = ['open', 'approved', 'rejected', 'ignored', 'resolved'];
+
+const GROUPINGS = [
+  { value: 'provider', label: 'By provider' },
+  { value: 'agent', label: 'By agent' },
+];
 
 const SUMMARIES: Record<string, string> = {
   new: 'What agents use, without a decision yet.',
@@ -61,7 +67,7 @@ export function InboxScreen(): ReactNode {
   const [state] = useUrlState();
   const { view = 'new', item } = state;
   const query = inboxQuery(state);
-  const list = useSortedObservations(query, view, item);
+  const list = useSortedObservations(query, { view, open: item, enabled: state['group'] === undefined });
   const providers = useProviders();
   const isNarrow = item !== undefined;
   const columns = useMemo(
@@ -94,9 +100,10 @@ export function InboxScreen(): ReactNode {
     () => providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) })),
     [providers.list],
   );
-  const { environment } = state;
+  const { environment, agent, group } = state;
   const environments = useMemo(() => environmentsOf(list.items, environment), [list.items, environment]);
   const environmentChoices = useMemo(() => (environments === '' ? [] : environments.split(' ')), [environments]);
+  const agentChoices = useMemo(() => (agent === undefined ? [] : [{ value: agent, label: agent }]), [agent]);
   // The same elements each time, so that moving from row to row does not draw the filters again.
   const toolbar = useMemo(
     () => (
@@ -120,13 +127,33 @@ export function InboxScreen(): ReactNode {
             <SelectFilter name="environment" label="Environment" choices={environmentChoices} width={130} />
           )}
           <SelectFilter name="risk" label="Any risk" choices={RISKS} width={110} />
+          {agentChoices.length > 0 && <SelectFilter name="agent" label="Agent" choices={agentChoices} width={130} />}
+          <SelectFilter name="group" label="Not grouped" choices={GROUPINGS} width={125} />
           {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
         </div>
       </>
     ),
-    [counts, providerChoices, view, environmentChoices],
+    [counts, providerChoices, view, environmentChoices, agentChoices],
   );
 
+  const nothing = (
+    <Nothing
+      view={view}
+      hasFilter={['provider', 'agent', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
+    />
+  );
+  if (group === 'provider' || group === 'agent') {
+    return (
+      <Screen
+        title="Inbox"
+        summary={SUMMARIES[view] ?? SUMMARIES['new']}
+        request={{ method: 'GET', path: '/v1/runtime-observations/groups', query: { ...query, by: group } }}
+        toolbar={toolbar}
+      >
+        <Groups by={group} query={query} empty={nothing} />
+      </Screen>
+    );
+  }
   return (
     <Screen
       title="Inbox"
@@ -146,12 +173,7 @@ export function InboxScreen(): ReactNode {
           list={list}
           columns={columns}
           selection={selection}
-          empty={
-            <Nothing
-              view={view}
-              hasFilter={['provider', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
-            />
-          }
+          empty={nothing}
           shown={shown}
           problem={problem}
           panelLabel="Observation"
@@ -166,10 +188,9 @@ export function InboxScreen(): ReactNode {
 /** High risk first, then by provider, then what was seen last. */
 function useSortedObservations(
   query: ObservationQuery,
-  view: string,
-  open: string | undefined,
+  { view, open, enabled }: { view: string; open: string | undefined; enabled: boolean },
 ): PagedList<RuntimeObservation> {
-  const list = useObservations(query);
+  const list = useObservations(query, enabled);
   const { items, hasMore, loadMore, isLoadingMore } = list;
   const isSorted = view !== 'all';
   useEffect(() => {

@@ -1,7 +1,9 @@
 import {
   countRuntimeObservations,
+  groupRuntimeObservations,
   listRecommendations,
   listRuntimeObservations,
+  type ObservationGroup,
   type ObservationView,
   type Recommendation,
   type RuntimeObservation,
@@ -15,7 +17,14 @@ import { type InfiniteData, type QueryClient, type QueryKey, queryOptions, useQu
 import { useMemo } from 'react';
 import { useLinkedRecord } from '../../data/linked-record.ts';
 import { holdsWithin, meQuery } from '../../data/me.ts';
-import { type ListOptions, type Page, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
+import {
+  type ListOptions,
+  type Page,
+  type PagedList,
+  prefetchPagedList,
+  readAll,
+  usePagedList,
+} from '../../data/pages.ts';
 import { usePrefetchedNext } from '../../data/prefetch.ts';
 import type { ApiProblem } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
@@ -34,11 +43,12 @@ export const REFRESH_MS = 30_000;
 
 /** The query of the list, as the address says. */
 export function inboxQuery(state: UrlState): ObservationQuery {
-  const { tenant, view = 'new', provider, kind, status, q, risk, environment } = state;
+  const { tenant, view = 'new', provider, agent, kind, status, q, risk, environment } = state;
   return {
     ...(tenant !== undefined && { tenant_id: tenant }),
     ...(view === 'all' ? { sort: 'last_seen_at' as const } : { view: view as ObservationView }),
     ...(provider !== undefined && { provider_id: provider }),
+    ...(agent !== undefined && { agent }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
     ...(status !== undefined && view === 'all' && { status: status as RuntimeObservation['status'] }),
     ...(q !== undefined && { text: q }),
@@ -47,9 +57,11 @@ export function inboxQuery(state: UrlState): ObservationQuery {
   };
 }
 
-export function useObservations(query: ObservationQuery): PagedList<RuntimeObservation> {
+/** @param enabled whether they are shown. Otherwise they are not read */
+export function useObservations(query: ObservationQuery, enabled: boolean): PagedList<RuntimeObservation> {
   return usePagedList({
     ...observationList(query),
+    enabled,
     // Another filter of the same view: drawing the table again from nothing would cost most of the time of a typed character.
     keepsRowsOf: ([, former]) => {
       const { view, tenant_id } = former as ObservationQuery;
@@ -65,7 +77,12 @@ export function useObservations(query: ObservationQuery): PagedList<RuntimeObser
  */
 export async function prefetchInbox(client: QueryClient, state: UrlState): Promise<void> {
   const me = await client.ensureQueryData(meQuery());
-  if (!me.termsAccepted || !holdsWithin(me, 'runtime_observations:read', state['tenant'])) return;
+  if (
+    state['group'] !== undefined ||
+    !me.termsAccepted ||
+    !holdsWithin(me, 'runtime_observations:read', state['tenant'])
+  )
+    return;
   await prefetchPagedList(client, observationList(inboxQuery(state)));
 }
 
@@ -78,6 +95,33 @@ function observationList(query: ObservationQuery): ListOptions<RuntimeObservatio
     },
     pagesAtOnce: PAGES_AT_ONCE,
   };
+}
+
+/** What the inbox can be grouped by. */
+export type GroupBy = 'provider' | 'agent';
+
+/** The groups of what a query lists, with the riskiest first. */
+export function useObservationGroups(
+  by: GroupBy,
+  { sort: _sort, ...query }: ObservationQuery,
+): PagedList<ObservationGroup> {
+  return usePagedList({
+    key: ['observation-groups', by, query],
+    read: async (_cursor, signal) => {
+      const { data } = await groupRuntimeObservations({ query: { ...query, by }, signal, throwOnError: true });
+      return { items: data.items, nextCursor: null };
+    },
+    refetchInterval: whileSignedIn(REFRESH_MS),
+  });
+}
+
+/** What a query lists, up to a number of observations. */
+export async function readObservations(query: ObservationQuery, max: number): Promise<RuntimeObservation[]> {
+  const { items } = await readAll(async (cursor) => {
+    const page = { ...query, limit: Math.min(PAGE_SIZE, max), ...(cursor !== undefined && { cursor }) };
+    return (await listRuntimeObservations({ query: page, throwOnError: true })).data;
+  }, max);
+  return items.slice(0, max);
 }
 
 type ListedPages = InfiniteData<Page<RuntimeObservation>, string | undefined>;
@@ -127,11 +171,18 @@ export function observationKey(id: string): readonly unknown[] {
 }
 
 /** How many observations each view has. Undefined while they are not known. */
-export function useInboxCounts({ provider, kind, q, environment }: UrlState): RuntimeObservationCounts | undefined {
+export function useInboxCounts({
+  provider,
+  agent,
+  kind,
+  q,
+  environment,
+}: UrlState): RuntimeObservationCounts | undefined {
   const tenant = useTenantFilter();
   const query = {
     ...tenant,
     ...(provider !== undefined && { provider_id: provider }),
+    ...(agent !== undefined && { agent }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
     ...(q !== undefined && { text: q }),
     ...(environment !== undefined && { environment }),

@@ -5,10 +5,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
-import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
+import { PLACE_LABELS, placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { type JsonSchema, schemaFaults } from './schema-faults.ts';
 
@@ -20,6 +21,8 @@ const TEMPLATE = `{
   "declares": []
 }
 `;
+
+const LABELS = { ...PLACE_LABELS, name: 'Name' };
 
 type Props = {
   /** The manifest that a new version is written of. */
@@ -58,6 +61,7 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
       void navigate({ to: '/manifests/$manifestId', params: { manifestId: id } });
     },
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={manifest === undefined ? 'Write a manifest' : `Write version ${manifest.version + 1} of ${manifest.name}`}
@@ -65,6 +69,7 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
       size={760}
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={name === '' || place.tenantId === '' || fault !== null}
     >
       {manifest === undefined && (
@@ -74,6 +79,7 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
             description="For an agent: the name that its spans have."
             required
             data-autofocus
+            error={errors['name']}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
@@ -84,7 +90,7 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
             allowDeselect={false}
             onChange={(value) => value && setKind(value)}
           />
-          <PlaceFields place={place} change={setPlace} />
+          <PlaceFields place={place} change={setPlace} errors={errors} />
         </>
       )}
       <Suspense fallback={<p className="dim">Loading the editor</p>}>

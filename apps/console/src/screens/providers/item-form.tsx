@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import type { UrlState } from '../../data/url-state.ts';
 
 const KINDS = ['model', 'tool', 'resource', 'prompt', 'agent', 'channel'] as const;
@@ -16,6 +17,8 @@ const EFFECTS: Record<Status, string> = {
   available: 'Agents may use it.',
   blocked: 'Agents may not use it, and sessions that grant it end.',
 };
+
+const LABELS = { name: 'Name', description: 'Description' };
 
 type Props = {
   provider: Provider;
@@ -42,12 +45,14 @@ export function ItemForm({ provider, given, close }: Props): ReactNode {
     done: () => (status === 'blocked' ? `${name} is blocked.` : `${name} was declared.`),
     onDone: close,
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={`Declare an item of ${provider.displayName ?? provider.name}`}
       submit="Declare"
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={name === ''}
     >
       <Select
@@ -61,6 +66,7 @@ export function ItemForm({ provider, given, close }: Props): ReactNode {
         label="Name"
         required
         data-autofocus
+        error={errors['name']}
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
@@ -74,6 +80,7 @@ export function ItemForm({ provider, given, close }: Props): ReactNode {
       />
       <Textarea
         label="Description"
+        error={errors['description']}
         value={description}
         onChange={(event) => setDescription(event.currentTarget.value)}
       />

@@ -8,6 +8,7 @@ import { PLACE_LABELS, placeBody, PlaceFields } from '../../components/place-fie
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { KNOWN_VENDORS } from './known-vendors.ts';
 
@@ -85,6 +86,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       if (provider === undefined) void navigate({ to: '/providers/$providerId', params: { providerId: id } });
     },
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={provider === undefined ? 'Declare a provider' : `Change ${provider.name}`}
@@ -114,6 +116,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         description="What agents and manifests call it."
         required
         data-autofocus
+        error={errors['name']}
         value={values.name}
         onChange={(event) => set({ name: event.currentTarget.value })}
       />
@@ -122,6 +125,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         description="What else telemetry and manifests call it. Enter adds a name."
         maxTags={MAX_ALIASES}
         splitChars={[]}
+        error={errors['aliases']}
         value={values.aliases}
         onChange={(aliases) => set({ aliases })}
       />
@@ -136,6 +140,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         label="Address"
         description="Where a sync asks what it offers."
         placeholder="https://"
+        error={errors['baseUrl']}
         value={values.baseUrl}
         onChange={(event) => set({ baseUrl: event.currentTarget.value })}
       />
@@ -145,6 +150,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         placeholder="anthropic-version: 2023-06-01"
         autosize
         minRows={1}
+        error={errors['headers']}
         value={values.headers}
         onChange={(event) => set({ headers: event.currentTarget.value })}
       />
@@ -166,6 +172,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       />
       <TextInput
         label="Display name"
+        error={errors['displayName']}
         value={values.displayName}
         onChange={(event) => set({ displayName: event.currentTarget.value })}
       />
@@ -173,10 +180,11 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         label="Description"
         autosize
         minRows={2}
+        error={errors['description']}
         value={values.description}
         onChange={(event) => set({ description: event.currentTarget.value })}
       />
-      {provider === undefined && <PlaceFields place={place} change={setPlace} />}
+      {provider === undefined && <PlaceFields place={place} change={setPlace} errors={errors} />}
     </FormDialog>
   );
 }

@@ -13,6 +13,7 @@ import { Section } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 
 type Props = { provider: Provider; headers: readonly Credential[] };
 
@@ -75,6 +76,7 @@ function SecretHeader({ provider, credential }: { provider: Provider; credential
     </div>
   );
 }
+const LABELS = { header_name: 'Header' };
 
 function HeaderForm({ provider, close }: { provider: Provider; close: () => void }): ReactNode {
   const [name, setName] = useState('');
@@ -91,13 +93,14 @@ function HeaderForm({ provider, close }: { provider: Provider; close: () => void
     done: () => `The header ${name} was stored.`,
     onDone: close,
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title="Set a secret header"
       submit="Store"
       close={close}
       save={save}
-      labels={{ header_name: 'Header' }}
+      labels={LABELS}
       incomplete={name === '' || secret === ''}
     >
       <TextInput
@@ -105,6 +108,7 @@ function HeaderForm({ provider, close }: { provider: Provider; close: () => void
         description="A header of the same name is replaced."
         required
         data-autofocus
+        error={errors['header_name']}
         value={name}
         onChange={(event) => setName(event.currentTarget.value.trim())}
       />

@@ -5,6 +5,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { formatNumber } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 
 export type LimitName = Exclude<keyof TenantUsage, 'tenantId' | 'largestAccounts' | 'tracesToRemove'>;
 
@@ -39,6 +40,7 @@ export function LimitsForm({ tenant, usage, labels, close }: Props): ReactNode {
     done: () => 'The limits were set. Other processes follow within 5 seconds.',
     onDone: close,
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title={`Limits of ${tenant.displayName ?? tenant.id}`}
@@ -46,6 +48,7 @@ export function LimitsForm({ tenant, usage, labels, close }: Props): ReactNode {
       size={560}
       close={close}
       save={save}
+      labels={labels}
       incomplete={faulty.length > 0}
     >
       <p className="dim">
@@ -59,7 +62,7 @@ export function LimitsForm({ tenant, usage, labels, close }: Props): ReactNode {
             data-autofocus={name === names[0]}
             inputMode="numeric"
             placeholder={usage[name].isDefault ? `${formatNumber(usage[name].limit)} by default` : 'the default'}
-            error={faulty.includes(name) ? 'Enter a whole number.' : null}
+            error={faulty.includes(name) ? 'Enter a whole number.' : errors[name]}
             value={values[name] ?? ''}
             onChange={(event) => {
               const { value } = event.currentTarget;

@@ -1,5 +1,4 @@
 import {
-  createMembership,
   deleteMembership,
   listMemberships,
   type Membership,
@@ -7,34 +6,24 @@ import {
   type Tenant,
   updateMembership,
 } from '@quartermaster/client';
-import { Select, TextInput } from '@mantine/core';
+import { Select } from '@mantine/core';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { FormDialog } from '../../components/form-dialog.tsx';
 import { StateMark } from '../../components/marks.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { useFormHeaders } from '../../data/form-headers.ts';
 import { useMissingScope } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
-
-export const ROLES: Role[] = ['owner', 'admin', 'operator', 'viewer'];
+import { CopyInvitationLink, InviteForm } from './invite-form.tsx';
+import { ROLE_MEANINGS, ROLES } from './roles.ts';
 
 type RoleChange = { member: Membership; role: Role };
-
-/** What a member gets with a role, compared with the role below it. */
-const GAINS: Record<Role, string> = {
-  owner: 'They get every right in this place, and may change and remove other owners.',
-  admin: 'They may manage members, service accounts, keys, providers and gateways.',
-  operator: 'They may review and apply changes, write manifests, and manage providers and gateway sessions.',
-  viewer: 'They may read.',
-};
 
 /** `ROLES` begins with the one that has the most rights. */
 function givesRights({ member, role }: RoleChange): boolean {
@@ -118,7 +107,7 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
       {asked !== null && (
         <ConfirmDialog
           title={`Make ${asked.member.email} ${asked.role}?`}
-          consequence={`${asked.member.role} → ${asked.role}: ${GAINS[asked.role]}`}
+          consequence={`${asked.member.role} → ${asked.role}: ${ROLE_MEANINGS[asked.role]}`}
           confirm={`Make them ${asked.role}`}
           isPending={change.isPending}
           onConfirm={() => mutate(asked)}
@@ -175,11 +164,14 @@ function memberColumns({ tenant, change, remove }: MemberActions): Column<Member
     {
       key: 'accepted',
       header: 'Since',
-      width: '112px',
-      cell: ({ acceptedAt, expiresAt }) =>
+      width: '124px',
+      cell: ({ email, acceptedAt, expiresAt }) =>
         acceptedAt === null ? (
-          <span className="dim">
-            ends <Time at={expiresAt} />
+          <span className="row dim">
+            <span>
+              ends <Time at={expiresAt} />
+            </span>
+            <CopyInvitationLink email={email} />
           </span>
         ) : (
           <Time at={acceptedAt} />
@@ -217,57 +209,5 @@ function RoleChoice({ member, change }: { member: Membership } & Pick<MemberActi
       title={missing ?? undefined}
       onChange={(role) => role !== null && role !== member.role && change({ member, role })}
     />
-  );
-}
-
-function InviteForm({ tenant, close }: { tenant: Tenant; close: () => void }): ReactNode {
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState<Role>('operator');
-  const [subTenantId, setSubTenantId] = useState<string | null>(null);
-  const headersOf = useFormHeaders();
-  const invite = useAction({
-    run: () => {
-      const path = { tenant_id: tenant.id };
-      const body = { email, role, ...(subTenantId !== null && { subTenantId }) };
-      return createMembership({ path, body, headers: headersOf(body), throwOnError: true });
-    },
-    inForm: true,
-    done: () => `${email} is invited, and sees it after signing in.`,
-    onDone: close,
-  });
-  return (
-    <FormDialog
-      title={`Invite a person to ${tenant.displayName ?? tenant.id}`}
-      submit="Invite"
-      close={close}
-      save={invite}
-      incomplete={!email.includes('@')}
-    >
-      <TextInput
-        label="Email"
-        type="email"
-        required
-        data-autofocus
-        value={email}
-        onChange={(event) => setEmail(event.currentTarget.value)}
-      />
-      <Select
-        label="Role"
-        data={ROLES}
-        value={role}
-        allowDeselect={false}
-        onChange={(value) => value && setRole(value)}
-      />
-      {tenant.subTenantIds.length > 0 && (
-        <Select
-          label="Sub-tenant"
-          placeholder="the whole tenant"
-          clearable
-          data={tenant.subTenantIds}
-          value={subTenantId}
-          onChange={setSubTenantId}
-        />
-      )}
-    </FormDialog>
   );
 }

@@ -11,6 +11,7 @@ import { idempotencyKey } from '../../data/client.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const keyOf = ({ id }: Price) => id;
@@ -113,6 +114,8 @@ const AMOUNTS = {
 } as const;
 type Amount = keyof typeof AMOUNTS;
 
+const LABELS = { modelPattern: 'Models', validFrom: 'From this day on', ...AMOUNTS };
+
 function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): ReactNode {
   const { platformAdministrator } = useMe();
   const [modelPattern, setPattern] = useState('');
@@ -146,12 +149,14 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
     done: () => `The price of ${modelPattern} is set.`,
     onDone: close,
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title="Set a price"
       submit="Set the price"
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={modelPattern === '' || amounts.some(([name, value]) => value === null && !isOptional(name))}
     >
       <TextInput
@@ -159,6 +164,7 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
         description="A name, in which * stands for any characters: gpt-5*"
         required
         data-autofocus
+        error={errors['modelPattern']}
         value={modelPattern}
         onChange={(event) => setPattern(event.currentTarget.value)}
       />
@@ -166,6 +172,7 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
         label="From this day on (UTC)"
         type="date"
         required
+        error={errors['validFrom']}
         value={validFrom}
         onChange={(event) => setFrom(event.currentTarget.value)}
       />
@@ -177,7 +184,7 @@ function PriceForm({ tenant, close }: { tenant: Tenant; close: () => void }): Re
             label={label}
             inputMode="decimal"
             required={!name.startsWith('cache')}
-            error={text !== '' && parseMicroUsd(text) === null ? 'Dollars, such as 1.25' : undefined}
+            error={text !== '' && parseMicroUsd(text) === null ? 'Dollars, such as 1.25' : errors[name]}
             value={text}
             onChange={(event) => {
               const { value } = event.currentTarget;

@@ -15,8 +15,9 @@ import { apiPath } from '../../data/curl.ts';
 import classes from '../providers/provider.module.css';
 import { DeleteTenant } from './delete-tenant.tsx';
 import { LimitsTab } from './limits-tab.tsx';
-import { MembersTab, ROLES } from './members-tab.tsx';
+import { MembersTab } from './members-tab.tsx';
 import { PricesTab } from './prices-tab.tsx';
+import { ROLES } from './roles.ts';
 import { SettingsTab } from './settings-tab.tsx';
 
 export function TenantScreen(): ReactNode {

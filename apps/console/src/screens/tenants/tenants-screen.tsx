@@ -12,6 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { usePagedList } from '../../data/pages.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const keyOf = ({ id }: Tenant) => id;
@@ -115,6 +116,7 @@ function TenantForm({ close }: { close: () => void }): ReactNode {
       void navigate({ to: '/tenants/$tenantId', params: { tenantId: tenant.id } });
     },
   });
+  const errors = fieldErrorsOf(save.error);
   return (
     <FormDialog
       title="Create a tenant"
@@ -128,12 +130,14 @@ function TenantForm({ close }: { close: () => void }): ReactNode {
         label="Name"
         required
         data-autofocus
+        error={errors['displayName']}
         value={displayName}
         onChange={(event) => setDisplayName(event.currentTarget.value)}
       />
       <TextInput
         label="Id"
         description="It stands in addresses and never changes. Leave it empty for one that is made for you."
+        error={errors['id']}
         value={id}
         onChange={(event) => setId(event.currentTarget.value)}
       />
