@@ -257,7 +257,7 @@ test('an inventory item is declared, and deleted after a question', async () => 
   const { page, expectFaultless, done } = await world.open(`/providers/${items[0].id}?${TENANT}&item=${id}`);
   const panel = page.getByRole('complementary', { name: 'model declared-in-error' });
   await panel.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('A sync that finds it declares it again.').waitFor();
+  await page.getByText('A sync that finds it asks about it again').waitFor();
   await expectFaultless('the question before a deletion');
   await page.getByRole('button', { name: 'Delete the item' }).click();
   await page.getByText('declared-in-error was deleted.').waitFor();
@@ -443,6 +443,7 @@ test('a known vendor fills in its address and headers, and a secret header is sh
   await page.getByRole('button', { name: 'Remove x-organization' }).waitFor();
   expect(await page.content()).not.toContain('org-console-secret');
   await page.getByRole('button', { name: 'Remove x-organization' }).click();
+  await page.getByRole('button', { name: 'Remove the header' }).click();
   await page.getByText('The header x-organization was removed.').waitFor();
   await page.getByRole('button', { name: 'Remove x-organization' }).waitFor({ state: 'detached' });
   await done();

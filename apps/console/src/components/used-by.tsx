@@ -3,9 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { readAll } from '../data/pages.ts';
 import { problemOf } from '../data/problem.ts';
+import { HOUR_MS } from '../data/time-range.ts';
 import { plural } from './format.ts';
 
-const DAYS_MS = 7 * 24 * 3600 * 1000;
+const DAYS_MS = 7 * 24 * HOUR_MS;
 
 /** Agents that are named. The others are counted. */
 const MAX_NAMED = 5;
@@ -20,7 +21,8 @@ export function UsedBy({ used }: { used: Used }): ReactNode {
   const agents = useQuery({
     queryKey: ['agents-that-use', used],
     queryFn: async ({ signal }) => {
-      const from = new Date(Date.now() - DAYS_MS).toISOString();
+      // Usage is counted by hour, so a range begins with one.
+      const from = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - DAYS_MS).toISOString();
       const filter = 'account' in used ? { account: used.account } : { provider_id: used.providerId };
       const query = { ...filter, from, group_by: ['agent' as const], limit: MAX_READ };
       const { items } = (await listUsage({ query, signal, throwOnError: true })).data;
