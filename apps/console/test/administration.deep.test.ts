@@ -592,7 +592,7 @@ test('the audit can be filtered by an event, verified, and saved as a file', asy
   await page.getByRole('button', { name: 'Save as CSV' }).click();
   const download = await saved;
   expect(download.suggestedFilename()).toMatch(/^audit-.*\.csv$/);
-  await page.getByText('Saved 1 event.').waitFor();
+  await page.getByText('Saved 1 row.').waitFor();
   await done();
 });
 

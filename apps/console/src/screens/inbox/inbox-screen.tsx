@@ -10,6 +10,7 @@ import { useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { ANY_STATUS, observationColumns } from './columns.tsx';
 import { FirstSteps, NothingToDecide } from './first-steps.tsx';
+import { InboxCsv } from './inbox-csv.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
 import {
@@ -132,6 +133,7 @@ export function InboxScreen(): ReactNode {
       title="Inbox"
       summary={SUMMARIES[view] ?? SUMMARIES['new']}
       request={{ method: 'GET', path: '/v1/runtime-observations', query }}
+      actions={<InboxCsv query={query} />}
       toolbar={toolbar}
     >
       <div className={classes.frame}>
