@@ -302,7 +302,7 @@ test('what is used and not declared is blocked from the inbox', async () => {
 test('a person gets the rights of the platform and loses them, each after a question', async () => {
   const email = 'priya.nair@northwind.example';
   const rightsOf = async () => (await read(`/v1/users?email=${email}`)).items[0].platformAdministrator;
-  const { page, done } = await world.open(`/people?email=${email}`);
+  const { page, done } = await world.open(`/people?q=${email}`);
   await page.getByRole('row').nth(1).waitFor();
   await page.keyboard.press('j');
   await page.getByRole('button', { name: 'Make platform administrator' }).click();
