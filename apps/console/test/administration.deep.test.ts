@@ -303,7 +303,7 @@ test('what is used and not declared is blocked from the inbox', async () => {
 test('a person gets the rights of the platform and loses them, each after a question', async () => {
   const email = 'priya.nair@northwind.example';
   const rightsOf = async () => (await read(`/v1/users?email=${email}`)).items[0].platformAdministrator;
-  const { page, done } = await world.open(`/people?email=${email}`);
+  const { page, done } = await world.open(`/people?q=${email}`);
   await page.getByRole('row').nth(1).waitFor();
   await page.keyboard.press('j');
   await page.getByRole('button', { name: 'Make platform administrator' }).click();
@@ -594,7 +594,7 @@ test('the audit can be filtered by an event, verified, and saved as a file', asy
   await page.getByRole('button', { name: 'Save as CSV' }).click();
   const download = await saved;
   expect(download.suggestedFilename()).toMatch(/^audit-.*\.csv$/);
-  await page.getByText('Saved 1 event.').waitFor();
+  await page.getByText('Saved 1 row.').waitFor();
   await done();
 });
 

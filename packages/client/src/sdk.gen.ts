@@ -836,7 +836,7 @@ export const undoRecommendation = <ThrowOnError extends boolean = false>(options
 /**
  * List runtime observations
  *
- * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With any `sort` but `created_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. These orders are refused (422) if more than 20,000 observations are in reach; filter by tenant then.
  */
 export const listRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<ListRuntimeObservationsData, ThrowOnError>): RequestResult<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -7633,9 +7633,13 @@ export type ListProvidersData = {
          */
         name?: string | null;
         /**
-         * Only providers whose name contains this text, compared case-insensitively.
+         * Only providers whose name or display name contains this text. The name is compared case-insensitively, and so are ASCII letters of the display name.
          */
         text?: string | null;
+        /**
+         * `created_at`: newest first. `name`: by the display name, or else the name. `kind`, `status`: in alphabetical order. `health`: `failing` first, then `doubtful`, `unknown` and `healthy`. `inventory_synced_at`: the last sync first. Any order but `created_at` is refused (422) if more than 20,000 providers are in reach: filter by tenant then. A provider that changes while you read page after page may come twice or be left out.
+         */
+        sort?: 'created_at' | 'name' | 'kind' | 'status' | 'health' | 'inventory_synced_at';
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -9532,9 +9536,9 @@ export type ListRuntimeObservationsData = {
          */
         last_seen_before?: string | null;
         /**
-         * `created_at`: newest first, by when they were first received. `last_seen_at`: last seen first.
+         * `created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case.
          */
-        sort?: 'created_at' | 'last_seen_at';
+        sort?: 'created_at' | 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name';
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -11540,6 +11544,10 @@ export type ListMembershipsData = {
          */
         status?: MembershipStatus | null;
         /**
+         * Only memberships whose email contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
          * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
@@ -12374,6 +12382,10 @@ export type ListUsersData = {
          * Only the user with this email, compared case-insensitively.
          */
         email?: string | null;
+        /**
+         * Only users whose display name or email contains this text, compared case-insensitively.
+         */
+        text?: string | null;
         /**
          * The maximum number of records on a page: 1 to 100.
          */

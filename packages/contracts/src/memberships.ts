@@ -101,6 +101,12 @@ export const listMemberships = operation({
     sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
     role: RoleSchema.nullish().describe('Only memberships with this role.'),
     status: MembershipStatusSchema.nullish().describe('Only memberships with this status.'),
+    text: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Only memberships whose email contains this text. ASCII letters are compared case-insensitively.'),
     ...pageFields,
   },
   output: page('MembershipPage', MembershipSchema),

@@ -204,7 +204,15 @@ export const listProviders = operation({
       .min(1)
       .max(200)
       .nullish()
-      .describe('Only providers whose name contains this text, compared case-insensitively.'),
+      .describe(
+        'Only providers whose name or display name contains this text. The name is compared case-insensitively, and so are ASCII letters of the display name.',
+      ),
+    sort: z
+      .enum(['created_at', 'name', 'kind', 'status', 'health', 'inventory_synced_at'])
+      .default('created_at')
+      .describe(
+        '`created_at`: newest first. `name`: by the display name, or else the name. `kind`, `status`: in alphabetical order. `health`: `failing` first, then `doubtful`, `unknown` and `healthy`. `inventory_synced_at`: the last sync first. Any order but `created_at` is refused (422) if more than 20,000 providers are in reach: filter by tenant then. A provider that changes while you read page after page may come twice or be left out.',
+      ),
     ...pageFields,
   },
   output: page('ProviderPage', ProviderSchema),

@@ -293,14 +293,16 @@ export const listRuntimeObservations = operation({
   tag,
   summary: 'List runtime observations',
   description:
-    "Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.",
+    "Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With any `sort` but `created_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. These orders are refused (422) if more than 20,000 observations are in reach; filter by tenant then.",
   query: {
     ...tenancyQueryFields,
     ...observationFilters,
     sort: z
-      .enum(['created_at', 'last_seen_at'])
+      .enum(['created_at', 'last_seen_at', 'first_seen_at', 'risk', 'calls', 'name'])
       .default('created_at')
-      .describe('`created_at`: newest first, by when they were first received. `last_seen_at`: last seen first.'),
+      .describe(
+        '`created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case.',
+      ),
     ...pageFields,
   },
   output,

@@ -173,6 +173,12 @@ export const listUsers = operation({
       'Only users with this status. Deleted users are listed only with `deleted`.',
     ),
     email: z.string().max(254).nullish().describe('Only the user with this email, compared case-insensitively.'),
+    text: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Only users whose display name or email contains this text, compared case-insensitively.'),
     ...pageFields,
   },
   output: page('UserPage', UserSchema),

@@ -93,8 +93,12 @@ export function containsText(column: string, text: string): Expression<SqlBool> 
 
 /** The same on a column that is not case-folded. ASCII letters are compared in any case: SQLite's lower() changes no others. */
 export function containsAsciiText(column: string, text: string): Expression<SqlBool> {
-  const lower = text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return sql<SqlBool>`lower(${sql.ref(column)}) like ${patternOf(lower)} escape ${'\\'}`;
+  return sql<SqlBool>`lower(${sql.ref(column)}) like ${patternOf(asciiLowerCase(text))} escape ${'\\'}`;
+}
+
+/** As `lower()` does in both databases. */
+export function asciiLowerCase(text: string): string {
+  return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** Makes a page from up to `limit + 1` rows. The extra row says that there is a next page. */

@@ -257,6 +257,9 @@ test('a search of users scans a bounded number of rows, and finds the few member
   for (const scope of [EVERYWHERE, [ACME], [EU]]) {
     expect(await users(scope, { status: 'deleted' })(FIRST)).toEqual({ items: [], next: [NOW.toISOString(), END] });
     expect(await allPages(users(scope, { status: 'deleted' }), 25)).toEqual([[], []]);
+    expect(await allPages(users(scope, { text: 'none' }), 25)).toEqual([[], []]);
+    const [named] = await allPages(users(scope, { text: `${MANY}@X` }), 25);
+    expect(named?.map(({ id }) => id)).toEqual([idOf(MANY)]);
     for (const limit of [10, 27]) {
       const found = await allPages(users(scope, { status: 'disabled' }), limit);
       expect(found.flat().map(({ id }) => id)).toEqual(RARE);
@@ -280,6 +283,7 @@ test('a search of memberships scans a bounded number of rows', async () => {
       next: [NOW.toISOString(), JSON.stringify([END, 'acme', 'eu'])],
     });
     expect(await allPages(memberships(scope, { status: 'pending' }), 25)).toEqual([[], []]);
+    expect(await allPages(memberships(scope, { text: 'none' }), 25)).toEqual([[], []]);
     const found = await allPages(memberships(scope, { role: 'owner' }), 10);
     expect(found.flat().map(({ userId }) => userId)).toEqual(RARE);
   }

@@ -228,6 +228,21 @@ describe('users', () => {
     expect(await find({ email: 'stranger@x.example' })).toBe(0);
     expect(await find({ status: 'pending_terms' })).toBe(7);
     expect(await find({ status: 'nonsense' })).toBe(0);
+    expect(await find({ text: '3@X' })).toBe(1);
+    expect(await find({ text: '_@x' })).toBe(0);
+    expect(await find({ text: 'stranger' })).toBe(0);
+  });
+
+  test('are found by a part of the name that they have now, in any case and with wildcards as plain text', async () => {
+    const id = await user('ö@x.example', { displayName: 'Özgür 100%' });
+    await user('other@x.example', { displayName: null });
+    const find = async (text: string) =>
+      (await listUsers(db, EVERYWHERE, { scope: EVERYWHERE, self: null }, { text }, { limit: 9, after: null })).items;
+    for (const text of ['özgÜR', '100%', 'r 1']) expect(await find(text), text).toMatchObject([{ id }]);
+    for (const text of ['r_1', '1%0', '\\']) expect(await find(text), text).toEqual([]);
+    await updateUser(db, id, { displayName: 'Deniz' }, NOW);
+    expect(await find('özg')).toEqual([]);
+    expect(await find('DENIZ')).toMatchObject([{ id }]);
   });
 
   test('leave a tombstone without personal data when they are erased, and free their email', async () => {

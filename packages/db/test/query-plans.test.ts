@@ -26,7 +26,7 @@ import { manifestDeclarations } from '../src/repositories/manifest-declarations.
 import { insertManifest, storeDeclarations } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
-import { selectObservations } from '../src/repositories/observation-lists.ts';
+import { selectObservations, selectSortedObservations } from '../src/repositories/observation-lists.ts';
 import { findDerivation, listDerivedAccess } from '../src/repositories/derived-access.ts';
 import { findEmptiedProviders } from '../src/repositories/emptied-providers.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
@@ -48,6 +48,7 @@ import { type ObservationState, updateObservationStates } from '../src/repositor
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { insertRecommendations } from '../src/repositories/open-recommendations.ts';
 import { listTraces } from '../src/repositories/traces.ts';
+import { areMoreProvidersThan, listSortedProviders } from '../src/repositories/provider-orders.ts';
 import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
@@ -504,6 +505,24 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     'a page of the observations of an environment',
     (db) => selectObservations(db, [ACME], { environment: 'production' }, PAGE),
     Array<string>(2).fill('runtime_observations_by_tenant (tenant_id=? AND (created_at,id)<(?,?))'),
+  ],
+  [
+    'a page of providers that are sorted by health, and whether there are too many to sort',
+    async (db) => {
+      await listSortedProviders(db, [ACME], { order: 'health' }, { limit: 25, after: ['1', 'x'] });
+      await listSortedProviders(db, [ACME_EU], { order: 'name', text: 'open' }, { limit: 25, after: null });
+      await areMoreProvidersThan(db, [ACME], 20_000);
+    },
+    [
+      ...Array<string>(2).fill('providers_by_tenant (tenant_id=?)'),
+      ...Array<string>(2).fill('providers_by_place (tenant_id=? AND sub_tenant_id=?)'),
+      'providers (tenant_id=?)',
+    ],
+  ],
+  [
+    'a page of observations that are sorted by calls',
+    (db) => selectSortedObservations(db, [ACME], { order: 'calls' }, { limit: 25, after: null }, NOW),
+    Array<string>(2).fill('runtime_observations_by_tenant (tenant_id=?)'),
   ],
   [
     'a page of all users',

@@ -199,6 +199,11 @@ test('list_memberships filters by each of its parameters, and a value that match
     [{ status: 'pending' }, [one.userId, two.userId]],
     [{ status: 'active' }, [joined.id]],
     [{ role: 'admin', sub_tenant_id: 'eu' }, []],
+    [{ text: one.email.slice(1).toUpperCase() }, [one.userId]],
+    [{ text: 'example.com' }, all],
+    [{ text: one.email, status: 'active' }, []],
+    [{ text: '%' }, []],
+    [{ text: '_' }, []],
   ];
   await expectFilters(server, { path: pathOf('list-1'), as }, rows, userIdOf);
   expect(await idsOf(server, { path: pathOf('list-1'), as: bound }, {}, userIdOf)).toEqual([two.userId]);

@@ -137,7 +137,7 @@ describe('list_runtime_observations', () => {
     });
   });
 
-  test.each(['view=none', 'environment=a%22b', 'min_risk=none', 'sort=risk', 'first_seen_after=yesterday', 'text='])(
+  test.each(['view=none', 'environment=a%22b', 'min_risk=none', 'sort=none', 'first_seen_after=yesterday', 'text='])(
     'refuses %s',
     async (query) => {
       const tenant = await newTenant(server);
@@ -161,6 +161,35 @@ describe('list_runtime_observations', () => {
       expect(namesOf(items.slice(0, 3))).toEqual(['b', 'c', 'a']);
       expect(new Set(namesOf(items))).toEqual(new Set(['a', 'b', 'c']));
     }
+  });
+
+  describe('sorts by', () => {
+    let tenant: Tenant;
+
+    beforeAll(async () => {
+      tenant = await newTenant(server);
+      for (const minutes of [50, 40, 30]) await see(tenant, 'beta two', { minutes });
+      await see(tenant, 'Gamma', { minutes: 45 });
+      await tenant.review((await tenant.observation('Gamma')).id, 'rejected');
+      server.travel(2 * MINUTE_MS);
+      await see(tenant, 'Gamma', { minutes: 1 });
+      await see(tenant, 'alpha', { minutes: 20 });
+      // After this time, what was sent before counts as unchanged.
+      server.travel(5 * MINUTE_MS);
+    });
+
+    test.each([
+      ['risk', ['Gamma', 'alpha', 'beta two']],
+      ['calls', ['beta two', 'Gamma', 'alpha']],
+      ['name', ['alpha', 'beta two', 'Gamma']],
+      ['first_seen_at', ['alpha', 'Gamma', 'beta two']],
+      ['last_seen_at', ['Gamma', 'alpha', 'beta two']],
+    ])('%s, with any page size', async (sort, names) => {
+      for (const limit of [1, 2, 3]) {
+        const items = await all(server, `/v1/runtime-observations?sort=${sort}&limit=${limit}`, tenant.operator);
+        expect(namesOf(items)).toEqual(names);
+      }
+    });
   });
 
   test('sorted by lastSeenAt misses nothing that is seen while a client pages', async () => {

@@ -1,5 +1,5 @@
 import * as contract from '@quartermaster/contracts/providers.ts';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { joinPlace, keyIn, memberWithToken, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import {
@@ -11,7 +11,7 @@ import {
   expectUpdatesByPresence,
   serverFor,
 } from './harness.ts';
-import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf, pageOf } from './lists.ts';
 import { chatSpan } from './spec-fixtures.ts';
 
 let server: Endpoints;
@@ -257,7 +257,8 @@ test('list_providers filters by each of its parameters, and a value that matches
   const as = await callerIn('list-1');
   await callerIn('list-1', 'eu');
   const one = await create(as, { name: 'One' });
-  const two = await create(as, { name: 'Two', kind: 'mcp', subTenantId: 'eu', status: 'disabled' });
+  const fields = { displayName: 'Second_%', kind: 'mcp', subTenantId: 'eu', status: 'disabled' };
+  const two = await create(as, { name: 'Two', ...fields });
   const both = [one.id, two.id];
   const rows: [Record<string, string>, string[]][] = [
     [{}, both],
@@ -271,13 +272,59 @@ test('list_providers filters by each of its parameters, and a value that matches
     [{ name: 'On' }, []],
     [{ text: 'tW' }, [two.id]],
     [{ text: 'o' }, both],
-    [{ text: '%' }, []],
+    [{ text: 'sEC' }, [two.id]],
+    [{ text: '%' }, [two.id]],
+    [{ text: '_' }, [two.id]],
+    [{ text: '%o' }, []],
     [{ kind: 'llm', status: 'disabled' }, []],
   ];
   await expectFilters(server, { path: PATH, as }, rows);
   expect(await idsOf(server, { path: PATH, as: server.admin }, { tenant_id: 'list-none' })).toEqual([]);
   const bound = await callerIn('list-1', 'eu');
   expect(await idsOf(server, { path: PATH, as: bound })).toEqual([two.id]);
+});
+
+describe('list_providers sorts by', () => {
+  let as: { key: string };
+
+  beforeAll(async () => {
+    as = await callerIn('sorted-1');
+    await create(as, { name: 'Cedar', kind: 'llm' });
+    await create(as, { name: 'z', displayName: 'ash tree', kind: 'mcp', status: 'disabled' });
+    await create(as, { name: 'birch', kind: 'mcp' });
+    const { db } = server.services;
+    const set = (name: string, values: object) =>
+      db.updateTable('providers').set(values).where('tenant_id', '=', 'sorted-1').where('name', '=', name).execute();
+    await set('birch', { health: 'doubtful', inventory_synced_at: '2026-01-01T00:00:00.000Z' });
+    await set('z', { health: 'failing', inventory_synced_at: '2026-01-02T00:00:00.000Z' });
+  });
+
+  test.each([
+    ['created_at', ['birch', 'z', 'Cedar']],
+    ['name', ['z', 'birch', 'Cedar']],
+    ['kind', ['Cedar', 'z', 'birch']],
+    ['status', ['birch', 'Cedar', 'z']],
+    ['health', ['z', 'birch', 'Cedar']],
+    ['inventory_synced_at', ['z', 'birch', 'Cedar']],
+  ])('%s, with any page size, and filtered', async (sort, names) => {
+    const namesOf = async (filter: object, limit: number) => {
+      const listing = { path: PATH, as, filter: { sort, ...filter } };
+      const found: string[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page = await pageOf(server, listing, { limit, ...(cursor !== undefined && { cursor }) });
+        found.push(...page.items.map(({ name }: Body) => name));
+        cursor = page.nextCursor;
+      }
+      return found;
+    };
+    for (const limit of [1, 2, 3]) expect(await namesOf({}, limit)).toEqual(names);
+    expect(await namesOf({ kind: 'mcp' }, 1)).toEqual(names.filter((name) => name !== 'Cedar'));
+    expect(await namesOf({ status: 'deleted' }, 1)).toEqual([]);
+  });
+
+  test('an unknown order: 422', async () => {
+    expect((await server.call('GET', `${PATH}?sort=none`, { as })).status).toBe(422);
+  });
 });
 
 test('list_providers walks all pages while providers are created', async () => {

@@ -233,6 +233,7 @@ test('list_users filters by each of its parameters, and a value that matches not
   await tenant('list-1', 'eu');
   const one = await member({ tenantId: 'list-1' });
   const two = await member({ tenantId: 'list-1', subTenantId: 'eu' });
+  await server.ok('PUT', '/v1/me/profile', { as: one.as, body: { displayName: 'Emine Gül %_' } });
   await server.ok('POST', `${PATH}/${two.id}/disable`, { as: server.admin });
   const both = [one.id, two.id];
   const rows: [Record<string, string>, string[]][] = [
@@ -244,6 +245,14 @@ test('list_users filters by each of its parameters, and a value that matches not
     [{ status: 'disabled' }, [two.id]],
     [{ email: one.email.toUpperCase() }, [one.id]],
     [{ email: 'nobody@example.com' }, []],
+    [{ text: 'EMİNE' }, []],
+    [{ text: 'gÜL %_' }, [one.id]],
+    [{ text: one.email.slice(2).toUpperCase() }, [one.id]],
+    [{ text: 'example.com' }, both],
+    [{ text: '%' }, [one.id]],
+    [{ text: '_' }, [one.id]],
+    [{ text: '\\' }, []],
+    [{ text: 'gül', status: 'disabled' }, []],
   ];
   await expectFilters(server, { path: PATH, as }, rows);
   const bound = await tenant('list-1', 'eu');

@@ -1,5 +1,6 @@
 import { Kbd, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { PALETTE_KEY } from '../components/palette-key.ts';
 import { NAVIGATION } from './navigation.ts';
 import classes from './help.module.css';
 
@@ -7,7 +8,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
   {
     title: 'Everywhere',
     keys: [
-      ['⌘K', 'Go to a screen, or do something'],
+      [PALETTE_KEY, 'Go to a screen or record, or do something'],
       ['?', 'Show these keys'],
       ['z', 'Undo, where a message offers it'],
       ['Esc', 'Close the panel or dialog'],

@@ -4,6 +4,7 @@ import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
 import { useSignOut } from '../components/use-sign-out.ts';
 import { useProviders } from '../data/names.ts';
 import { useUrlState } from '../data/url-state.ts';
+import { useFound, useOpen } from './found-commands.ts';
 import { NAVIGATION } from './navigation.ts';
 import classes from './palette.module.css';
 import { useTenants } from './tenant-switcher.tsx';
@@ -14,7 +15,7 @@ const MAX_SHOWN = 40;
 
 type Props = { isOpen: boolean; close: () => void; openHelp: () => void };
 
-/** Every screen, tenant, provider and general action by a few letters of its name. */
+/** Every screen, record and general action by a few letters of its name, and records by their id. */
 export function Palette({ isOpen, close, openHelp }: Props): ReactNode {
   return (
     // No transition: it would show the field two frames late, and the letters typed until then would be taken for shortcuts.
@@ -39,7 +40,12 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
   const [activeIndex, setActiveIndex] = useState(0);
   const commands = useCommands(openHelp);
   const listId = useId();
-  const found = commands.filter(({ label, group }) => matches(`${label} ${group}`, text)).slice(0, MAX_SHOWN);
+  const records = useFound(text);
+  const open = useOpen();
+  const found: Command[] = [
+    ...commands.filter(({ label, group }) => matches(`${label} ${group}`, text)),
+    ...records.found.map(({ target, ...record }) => ({ ...record, run: () => open(target) })),
+  ].slice(0, MAX_SHOWN);
   const active = found[Math.min(activeIndex, found.length - 1)];
   const run = (command: Command | undefined) => {
     if (command === undefined) return;
@@ -58,7 +64,7 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
     <div onKeyDown={onKeyDown}>
       <input
         className={classes.input}
-        placeholder="Type the name of a screen, tenant, provider or action"
+        placeholder="A screen, an action, or the name or id of a record"
         role="combobox"
         aria-label="Command"
         aria-expanded
@@ -91,9 +97,17 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p className={classes.nothing}>Nothing has this name.</p>}
+      <p className={classes.nothing} role="status">
+        {statusOf(records, found.length)}
+      </p>
     </div>
   );
+}
+
+function statusOf({ isSearching, hasFailed }: ReturnType<typeof useFound>, count: number): string | null {
+  if (isSearching) return 'Searching records…';
+  if (hasFailed) return 'Some records could not be searched.';
+  return count === 0 ? 'Nothing has this name.' : null;
 }
 
 function focusOn(element: HTMLElement | null): void {
@@ -102,7 +116,7 @@ function focusOn(element: HTMLElement | null): void {
 
 function useCommands(openHelp: () => void): Command[] {
   const navigate = useNavigate();
-  const [, setState] = useUrlState();
+  const [{ tenant }, setState] = useUrlState();
   const { setColorScheme } = useMantineColorScheme();
   const signOut = useSignOut();
   const tenants = useTenants();
@@ -128,6 +142,24 @@ function useCommands(openHelp: () => void): Command[] {
       group: 'Action',
       label: 'Create a service account',
       run: () => void navigate({ to: '/accounts', search: { new: '1' } }),
+    },
+    {
+      id: 'new-key',
+      group: 'Action',
+      label: 'Create a key: choose its account',
+      run: () => void navigate({ to: '/accounts' }),
+    },
+    {
+      id: 'invite',
+      group: 'Action',
+      label: 'Invite a person',
+      run: () => void navigate(tenant === undefined ? { to: '/tenants' } : invitation(tenant)),
+    },
+    {
+      id: 'new-tenant',
+      group: 'Action',
+      label: 'Create a tenant',
+      run: () => void navigate({ to: '/tenants', search: { new: '1' } }),
     },
     {
       id: 'new-gateway',
@@ -189,6 +221,10 @@ function useCommands(openHelp: () => void): Command[] {
       run: () => void navigate({ to: '/providers/$providerId', params: { providerId: id } }),
     })),
   ];
+}
+
+function invitation(tenantId: string) {
+  return { to: '/tenants/$tenantId' as const, params: { tenantId }, search: { new: '1' } };
 }
 
 /** Whether every word of what was typed occurs. */

@@ -3,6 +3,7 @@ import { Outlet, useLocation, useMatches, useRouterState } from '@tanstack/react
 import { memo, type ReactNode, useEffect, useState } from 'react';
 import { plural } from '../components/format.ts';
 import { Icon } from '../components/icons.tsx';
+import { PALETTE_KEY } from '../components/palette-key.ts';
 import { RowLink } from '../components/row-link.tsx';
 import { Screen } from '../components/screen.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../components/states.tsx';
@@ -170,7 +171,7 @@ function Frame(): ReactNode {
         <button type="button" className={classes.search} onClick={() => setPaletteOpen(true)}>
           <Icon name="search" size={14} />
           <span className="grow">Go to or do</span>
-          <kbd>⌘K</kbd>
+          <kbd>{PALETTE_KEY}</kbd>
         </button>
         <div id={SCREENS_ID} className={classes.screens} data-open={isMenuOpen} onClick={() => setMenuOpen(false)}>
           <NavigationLinks />

@@ -7,7 +7,7 @@ import { NAVIGATION } from './navigation.ts';
 /** How long after `g` the second key counts. */
 const SEQUENCE_MS = 1200;
 
-/** The keys that work on every screen: ⌘K, ?, z and g with a letter. */
+/** The keys that work on every screen: ⌘K or Ctrl K, ?, z and g with a letter. */
 export function useShellKeys({ openPalette, openHelp }: { openPalette: () => void; openHelp: () => void }): void {
   const navigate = useNavigate();
   const pressedGAt = useRef(0);

@@ -81,7 +81,7 @@ export const TextFilter = memo(function TextFilter({ name, label, width = 200 }:
 });
 
 /** A leaked key is found by the part before its secret, and the secret must not stay in the address. */
-function withoutSecretOfKey(text: string): string {
+export function withoutSecretOfKey(text: string): string {
   return text.replace(/\b(qm_key_[0-9a-z]{26})_\w+/, '$1');
 }
 

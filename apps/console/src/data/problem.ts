@@ -12,6 +12,8 @@ export class ApiProblem extends Error {
   readonly code: string;
   readonly scope: string | undefined;
   readonly requestId: string | null;
+  /** After how many seconds the server accepts requests again, if there were too many. */
+  readonly retryAfterSeconds: number | undefined;
   /** What is wrong with each value of the request, if the answer says so. */
   readonly faults: readonly Fault[];
 
@@ -20,13 +22,17 @@ export class ApiProblem extends Error {
     const { title, detail, code, scope } = fieldsOf(body);
     const faults = faultsOf(body);
     const text = faults.length > 0 ? faults.map((fault) => faultText(fault)).join('; ') : (detail ?? title);
-    super(tooManyText(response) ?? text ?? (kind === 'answer' ? NOT_UNDERSTOOD : 'The server did not answer.'));
+    const retryAfterSeconds = retryAfterOf(response);
+    super(
+      tooManyText(retryAfterSeconds) ?? text ?? (kind === 'answer' ? NOT_UNDERSTOOD : 'The server did not answer.'),
+    );
     this.name = 'ApiProblem';
     this.kind = kind;
     this.status = kind === 'answer' ? (response?.status ?? 0) : 0;
     this.code = code ?? (kind === 'answer' ? `http_${this.status}` : 'unreachable');
     this.scope = scope;
     this.requestId = response?.headers.get('x-request-id') ?? null;
+    this.retryAfterSeconds = retryAfterSeconds;
     this.faults = faults;
   }
 }
@@ -42,10 +48,14 @@ function kindOf(body: unknown, response: Response | undefined): ProblemKind {
 
 const NOT_UNDERSTOOD = 'The answer could not be read.';
 
-/** The server names the time in a header, which people do not see. */
-function tooManyText(response: Response | undefined): string | undefined {
+function retryAfterOf(response: Response | undefined): number | undefined {
   const seconds = Number(response?.headers.get('retry-after') ?? Number.NaN);
-  if (response?.status !== 429 || !Number.isFinite(seconds)) return undefined;
+  return response?.status === 429 && Number.isFinite(seconds) ? seconds : undefined;
+}
+
+/** The server names the time in a header, which people do not see. */
+function tooManyText(seconds: number | undefined): string | undefined {
+  if (seconds === undefined) return undefined;
   return `There were too many requests. Try again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}.`;
 }
 

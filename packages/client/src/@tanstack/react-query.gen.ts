@@ -1126,7 +1126,7 @@ export const listRuntimeObservationsQueryKey = (options?: Options<ListRuntimeObs
 /**
  * List runtime observations
  *
- * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With any `sort` but `created_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. These orders are refused (422) if more than 20,000 observations are in reach; filter by tenant then.
  */
 export const listRuntimeObservationsOptions = (options?: Options<ListRuntimeObservationsData>) => queryOptions<ListRuntimeObservationsResponse, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ReturnType<typeof listRuntimeObservationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1146,7 +1146,7 @@ export const listRuntimeObservationsInfiniteQueryKey = (options?: Options<ListRu
 /**
  * List runtime observations
  *
- * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With any `sort` but `created_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. These orders are refused (422) if more than 20,000 observations are in reach; filter by tenant then.
  */
 export const listRuntimeObservationsInfiniteOptions = (options?: Options<ListRuntimeObservationsData>) => {
     const opts = infiniteQueryOptions<ListRuntimeObservationsResponse, ListRuntimeObservationsError, InfiniteData<ListRuntimeObservationsResponse>, QueryKey<Options<ListRuntimeObservationsData>>, string | null | Pick<QueryKey<Options<ListRuntimeObservationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

@@ -2,7 +2,16 @@ import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import { type Expression, type Selectable, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inTimeRange, type KeysetOffset, type KeysetRange, listRows } from '../listing.ts';
-import { inScope, type Page, type PageKey, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import {
+  containsAsciiText,
+  inScope,
+  type Page,
+  type PageKey,
+  type PageRequest,
+  placeColumns,
+  placeOf,
+  timesOf,
+} from '../queries.ts';
 import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -22,7 +31,12 @@ export type Inviter = { invitedBy: string; invitedByKey: string | null };
 /** Who gave rights to others: `user:<id>` or `service_account:<tenant>/<id>`, and the API key that was used. */
 export type Granter = { principal: string; keyId: string | null };
 
-export type MembershipFilter = { role?: string | null | undefined; status?: string | null | undefined };
+export type MembershipFilter = {
+  role?: string | null | undefined;
+  status?: string | null | undefined;
+  /** A part of the email. */
+  text?: string | null | undefined;
+};
 
 type Row = Selectable<Tables['memberships']>;
 
@@ -117,7 +131,7 @@ export async function listMemberships(
 ): Promise<Page<Membership>> {
   const { rows, next } = await listRows(db, scope, page, {
     findKeyAt,
-    hasUnindexedFilter: filter.role != null || filter.status != null,
+    hasUnindexedFilter: filter.role != null || filter.status != null || filter.text != null,
     rows: (range) => membershipRows(db, filter, range),
   });
   return { items: rows.map(toMembership), next };
@@ -131,6 +145,7 @@ async function membershipRows(
   let query = db.selectFrom('memberships').selectAll().where(inScope(scope));
   if (filter.role != null) query = query.where('role', '=', filter.role as Membership['role']);
   if (filter.status != null) query = query.where(hasStatus(filter.status));
+  if (filter.text != null) query = query.where(containsAsciiText('email', filter.text));
   if (after !== null) query = query.where(sql<SqlBool>`${KEY} < (${sql.join(keyValues(after))})`);
   if (until !== null) query = query.where(sql<SqlBool>`${KEY} >= (${sql.join(keyValues(until))})`);
   if (times !== null) query = query.where(inTimeRange(times));

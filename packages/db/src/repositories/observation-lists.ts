@@ -4,6 +4,7 @@ import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, toFlag } from '../queries.ts';
+import { firstInOrder, type SortKey, type SortOrder, selectFromAll, sortsAfter } from '../sorted-keys.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { toObservation } from './runtime-observations.ts';
 
@@ -40,10 +41,10 @@ export async function selectObservations(
   return listByCreation(db, scope, { selection, changedAfter: null }, page);
 }
 
-const ALL = Number.MAX_SAFE_INTEGER - 1;
-
 /** Observations that are read before yielding to the event loop. One may have 25 KB of evidence, in front of most columns. */
 const BATCH_SIZE = 500;
+
+const TABLE = { table: 'runtime_observations', batchSize: BATCH_SIZE } as const;
 
 async function listByCreation(
   db: Database,
@@ -54,8 +55,7 @@ async function listByCreation(
   const conditions = conditionsOf(selection);
   if (changedAfter !== null) conditions.push(sql`updated_at > ${changedAfter}`);
   const { rows, next } = await listRows(db, scope, page, {
-    table: 'runtime_observations',
-    batchSize: BATCH_SIZE,
+    ...TABLE,
     hasUnindexedFilter: conditions.length > 0,
     rows: (range) => {
       let query = db.selectFrom('runtime_observations').selectAll().where(inScope(range.scope));
@@ -69,30 +69,33 @@ async function listByCreation(
 /** Clocks of processes differ by less than this, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
+/** What observations can be sorted by, beside their creation. */
+export type ObservationOrder = 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name';
+
 /**
- * Sorts by the last sight, newest first. No index serves this order, because it would change with every span. So the caller
- * makes sure that there are few observations in `scope`.
+ * Sorts by another order than that of creation. No index serves it, because most of these values change with every span. So the
+ * caller makes sure that there are few observations in `scope`.
  *
- * `last_seen_at` changes while a client reads page after page, and a row can move from below the position of the client to
+ * The value changes while a client reads page after page, and a row can move from below the position of the client to
  * above it. So behind the last row come all rows that changed since the first page, in the order of creation, which never
  * changes. A row that did not change is read exactly once in the first part; a row that changed is read in the second.
  *
  * @param now when the first page is read; later pages have it in their key
  */
-export async function selectObservationsByLastSeen(
+export async function selectSortedObservations(
   db: Database,
   scope: TenantScope,
-  selection: ObservationSelection,
+  { order, ...selection }: ObservationSelection & { order: ObservationOrder },
   { limit, after }: PageRequest,
   now: Date,
 ): Promise<Page<RuntimeObservation>> {
   const position = positionOf(after, now);
   if (position.part === 'changed') return changedSince(db, scope, { selection, position, limit });
-  const keys = await lastSeenKeys(db, scope, selection, { limit: limit + 1, after: position.key });
+  const keys = await sortedKeys(db, scope, selection, { order, limit: limit + 1, after: position.key });
   const items = await findInOrder(db, scope, keys.slice(0, limit));
   const last = keys[limit - 1];
   if (keys.length > limit && last) {
-    return { items, next: [`seen ${position.startedAt} ${last.last_seen_at}`, last.id] };
+    return { items, next: [`sorted ${position.startedAt} ${last.value}`, last.id] };
   }
   // One page is read at once: nothing can have moved.
   if (after === null) return { items, next: null };
@@ -103,38 +106,31 @@ export async function selectObservationsByLastSeen(
   return { items: [...items, ...further.items], next: further.next };
 }
 
-type LastSeenKey = { tenant_id: string; created_at: string; id: string; last_seen_at: string };
-
-/** The keys of the first observations that were last seen before `after`. It reads all observations of the scope. */
-async function lastSeenKeys(
+/** The keys of the first observations that come after `after`. It reads all observations of the scope. */
+async function sortedKeys(
   db: Database,
   scope: TenantScope,
   selection: ObservationSelection,
-  { limit, after }: { limit: number; after: PageKey | null },
-): Promise<LastSeenKey[]> {
-  const conditions = conditionsOf(selection);
-  if (after !== null) conditions.push(sql`(last_seen_at, id) < (${sql.join([...after])})`);
-  const keys = await selectFromAll(db, scope, (range) => {
-    let query = db
-      .selectFrom('runtime_observations')
-      .select(['tenant_id', 'created_at', 'id', 'last_seen_at'])
-      .where(inScope(range.scope));
-    for (const condition of conditions) query = query.where(condition);
-    return query.$call(inKeysetRange(range)).execute();
+  { order, limit, after }: { order: ObservationOrder; limit: number; after: PageKey | null },
+): Promise<SortKey[]> {
+  const sortOrder = ORDERS[order];
+  const conditions = [...conditionsOf(selection), sortsAfter(sortOrder, after)];
+  const keys = await selectFromAll(db, scope, {
+    ...TABLE,
+    rows: (range) => {
+      let query = db
+        .selectFrom('runtime_observations')
+        .select(['tenant_id', 'created_at', 'id', sortOrder.value.as('value')])
+        .where(inScope(range.scope));
+      for (const condition of conditions) query = query.where(condition);
+      return query.$call(inKeysetRange(range)).execute();
+    },
   });
-  return keys.toSorted((a, b) => (isLaterSeen(a, b) ? -1 : 1)).slice(0, limit);
-}
-
-function isLaterSeen(a: LastSeenKey, b: LastSeenKey): boolean {
-  return a.last_seen_at === b.last_seen_at ? a.id > b.id : a.last_seen_at > b.last_seen_at;
+  return firstInOrder(keys, sortOrder, limit);
 }
 
 /** The observations of some keys, in their order. One that was removed since its key was read is left out. */
-async function findInOrder(
-  db: Database,
-  scope: TenantScope,
-  keys: readonly LastSeenKey[],
-): Promise<RuntimeObservation[]> {
+async function findInOrder(db: Database, scope: TenantScope, keys: readonly SortKey[]): Promise<RuntimeObservation[]> {
   if (keys.length === 0) return [];
   const ids = keys.map(({ id }) => id);
   const rows = await db
@@ -150,24 +146,14 @@ async function findInOrder(
   });
 }
 
-/** Reads something of all observations in `scope`, some at a time. The caller makes sure that there are not too many. */
-async function selectFromAll<Row extends { tenant_id: string; created_at: string; id: string }>(
-  db: Database,
-  scope: TenantScope,
-  rows: (range: KeysetRange) => Promise<Row[]>,
-): Promise<Row[]> {
-  const all = { limit: ALL, after: null, maxRowsScanned: ALL };
-  const table = 'runtime_observations';
-  const found = await listRows(db, scope, all, { table, batchSize: BATCH_SIZE, hasUnindexedFilter: true, rows });
-  return found.rows;
-}
-
-type Position = { part: 'seen' | 'changed'; startedAt: string; key: PageKey | null };
+type Position = { part: 'sorted' | 'changed'; startedAt: string; key: PageKey | null };
 
 function positionOf(after: PageKey | null, now: Date): Position {
-  if (after === null) return { part: 'seen', startedAt: now.toISOString(), key: null };
-  const [part = '', startedAt = '', time = ''] = after[0].split(' ');
-  return { part: part === 'seen' ? 'seen' : 'changed', startedAt, key: time === '' ? null : [time, after[1]] };
+  if (after === null) return { part: 'sorted', startedAt: now.toISOString(), key: null };
+  const [part = '', startedAt = ''] = after[0].split(' ', 2);
+  // A name may have spaces.
+  const value = after[0].slice(`${part} ${startedAt} `.length);
+  return { part: part === 'sorted' ? 'sorted' : 'changed', startedAt, key: value === '' ? null : [value, after[1]] };
 }
 
 async function changedSince(
@@ -212,21 +198,24 @@ export async function countOpenObservations(
   selection: ObservationSelection,
 ): Promise<OpenCounts> {
   const conditions = [IN_VIEW.open, ...conditionsOf(selection)];
-  const rows = await selectFromAll(db, scope, (range) => {
-    let query = db
-      .selectFrom('runtime_observations')
-      .select(['tenant_id', 'created_at', 'id'])
-      .select([
-        flag(IS_NEW).as('new'),
-        flag(IS_SEEN_AGAIN).as('seenAgain'),
-        flag(IS_CHANGED).as('changedDefinition'),
-        flag(hasRisk('low')).as('low'),
-        flag(hasRisk('medium')).as('medium'),
-        flag(hasRisk('high')).as('high'),
-      ])
-      .where(inScope(range.scope));
-    for (const condition of conditions) query = query.where(condition);
-    return query.$call(inKeysetRange(range)).execute();
+  const rows = await selectFromAll(db, scope, {
+    ...TABLE,
+    rows: (range) => {
+      let query = db
+        .selectFrom('runtime_observations')
+        .select(['tenant_id', 'created_at', 'id'])
+        .select([
+          flag(IS_NEW).as('new'),
+          flag(IS_SEEN_AGAIN).as('seenAgain'),
+          flag(IS_CHANGED).as('changedDefinition'),
+          flag(hasRisk('low')).as('low'),
+          flag(hasRisk('medium')).as('medium'),
+          flag(hasRisk('high')).as('high'),
+        ])
+        .where(inScope(range.scope));
+      for (const condition of conditions) query = query.where(condition);
+      return query.$call(inKeysetRange(range)).execute();
+    },
   });
   const count = (name: Exclude<keyof OpenCounts, 'open'>) => rows.reduce((sum, row) => sum + row[name], 0);
   return {
@@ -324,6 +313,18 @@ const LEVELS_FROM = { low: null, medium: ['medium', 'high'], high: ['high'] } as
 function hasRisk(level: 'low' | 'medium' | 'high'): Expression<SqlBool> {
   return sql<SqlBool>`risk like ${sql.lit(`%"level":"${level}"%`)}`;
 }
+
+const ORDERS: Record<ObservationOrder, SortOrder> = {
+  last_seen_at: { value: sql`last_seen_at` },
+  first_seen_at: { value: sql`first_seen_at` },
+  // Those with the same risk by their last sight.
+  risk: {
+    value: sql`case when ${hasRisk('high')} then '3' when ${hasRisk('medium')} then '2' else '1' end || last_seen_at`,
+  },
+  // All numbers of calls have 17 digits then.
+  calls: { value: sql`cast(10000000000000000 + occurrences as text)` },
+  name: { value: sql`lower(name)`, isAscending: true },
+};
 
 function conditionsOf(selection: ObservationSelection): Expression<SqlBool>[] {
   const { unknown, status, view, minRisk, providerId, kind, name, text, agent, account, environment } = selection;

@@ -1,5 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { DuplicateKeyError } from '../errors.ts';
 import { newId } from '../ids.ts';
@@ -7,7 +7,16 @@ import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import { hostOf } from '@quartermaster/naming/provider-names.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
-import { inScope, patternOf, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import {
+  asciiLowerCase,
+  inScope,
+  patternOf,
+  type Page,
+  type PageRequest,
+  placeColumns,
+  placeOf,
+  timesOf,
+} from '../queries.ts';
 import { preparedStatement } from '../prepared-statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';
@@ -24,7 +33,7 @@ export type ProviderFilter = {
   kind?: string | null | undefined;
   status?: string | null | undefined;
   name?: string | null | undefined;
-  /** A part of the name, in any case. */
+  /** A part of the name or of the display name, in any case. */
   text?: string | null | undefined;
 };
 
@@ -97,7 +106,8 @@ export async function findActiveProviders(
   }));
 }
 
-type ListedProviders = KeysetRange & Record<'kind' | 'status' | 'nameKey' | 'pattern', string | null>;
+type FilterValues = Record<'kind' | 'status' | 'nameKey' | 'pattern' | 'asciiPattern', string | null>;
+type ListedProviders = KeysetRange & FilterValues;
 
 /** The columns that an answer shows. A list reads no others: each column of a row costs time. */
 const SHOWN = [
@@ -123,17 +133,40 @@ const SHOWN = [
   'updated_at',
 ] as const;
 
-const providerRows = preparedStatement((db, { kind, status, nameKey, pattern, ...range }: ListedProviders) => {
-  let query = db.selectFrom('providers').select(SHOWN).where(inScope(range.scope));
-  query =
-    status === null
-      ? query.where('status', '<>', sql.lit('deleted'))
-      : query.where('status', '=', status as Provider['status']);
-  if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
-  if (nameKey !== null) query = query.where('name_key', '=', nameKey);
-  if (pattern !== null) query = query.where(sql<SqlBool>`name_key like ${pattern} escape '\\'`);
-  return query.$call(inKeysetRange(range));
+const providerRows = preparedStatement((db, { scope, after, until, rows, times, ...values }: ListedProviders) => {
+  let query = db.selectFrom('providers').select(SHOWN).where(inScope(scope));
+  for (const condition of conditionsOn(values)) query = query.where(condition);
+  return query.$call(inKeysetRange({ after, until, rows, times }));
 });
+
+function conditionsOn({ kind, status, nameKey, pattern, asciiPattern }: FilterValues): Expression<SqlBool>[] {
+  const conditions: Expression<SqlBool>[] = [
+    status === null ? sql`status <> ${sql.lit('deleted')}` : sql`status = ${status}`,
+  ];
+  if (kind !== null) conditions.push(sql`kind = ${kind}`);
+  if (nameKey !== null) conditions.push(sql`name_key = ${nameKey}`);
+  if (pattern !== null) {
+    conditions.push(
+      sql`(name_key like ${pattern} escape '\\' or lower(display_name) like ${asciiPattern} escape '\\')`,
+    );
+  }
+  return conditions;
+}
+
+function valuesOf({ kind = null, status = null, name = null, text = null }: ProviderFilter): FilterValues {
+  return {
+    kind,
+    status,
+    nameKey: name === null ? null : caseFolded(name),
+    pattern: text === null ? null : patternOf(caseFolded(text)),
+    asciiPattern: text === null ? null : patternOf(asciiLowerCase(text)),
+  };
+}
+
+/** The conditions of a filter. Deleted providers pass only if the filter asks for them. */
+export function providerConditions(filter: ProviderFilter): Expression<SqlBool>[] {
+  return conditionsOn(valuesOf(filter));
+}
 
 /** Newest first, for an answer: metadata is {@link storedJson}. Deleted ones are only listed if the filter asks for them. */
 export async function listProviders(
@@ -142,15 +175,25 @@ export async function listProviders(
   filter: ProviderFilter,
   page: PageRequest,
 ): Promise<Page<Provider>> {
-  const { kind = null, status = null, name = null, text = null } = filter;
-  const nameKey = name === null ? null : caseFolded(name);
-  const pattern = text === null ? null : patternOf(caseFolded(text));
+  const values = valuesOf(filter);
   const { rows, next } = await listRows(db, scope, page, {
     table: 'providers',
-    hasUnindexedFilter: kind !== null || status !== null || nameKey !== null || pattern !== null,
-    rows: (range) => providerRows(db, { kind, status, nameKey, pattern, ...range }),
+    hasUnindexedFilter: Object.values(values).some((value) => value !== null),
+    rows: (range) => providerRows(db, { ...values, ...range }),
   });
   return { items: rows.map(toListed), next };
+}
+
+/** Some providers in the order of their ids, for an answer. One that does not exist any more is left out. */
+export async function findListedProviders(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+): Promise<Provider[]> {
+  if (ids.length === 0) return [];
+  const rows = await db.selectFrom('providers').select(SHOWN).where('id', 'in', ids).where(inScope(scope)).execute();
+  const byId = new Map(rows.map((row) => [row.id, toListed(row)]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
 /**

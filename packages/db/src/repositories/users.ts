@@ -1,10 +1,20 @@
 import { withAsciiDomain } from '@quartermaster/contracts/email-domain.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newUserId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { inScope, type Page, type PageRequest, timesOf, toFlag } from '../queries.ts';
+import {
+  asciiLowerCase,
+  containsAsciiText,
+  containsText,
+  inScope,
+  type Page,
+  type PageRequest,
+  timesOf,
+  toFlag,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import { EVERYWHERE, type TenantScope } from '../tenancy.ts';
 import { type Granter, listMembershipsOfUsers, type UserView } from './memberships.ts';
@@ -18,7 +28,12 @@ export type UserChange = Partial<
   Pick<User, 'displayName' | 'status' | 'terms' | 'marketingConsent' | 'locale' | 'timeZone' | 'metadata'>
 >;
 
-export type UserFilter = { status?: string | null | undefined; email?: string | null | undefined };
+export type UserFilter = {
+  status?: string | null | undefined;
+  email?: string | null | undefined;
+  /** A part of the display name or of the email, in any case. */
+  text?: string | null | undefined;
+};
 
 /** What authentication needs to know of a user. `termsAccepted` is also set by a registration that is not confirmed yet. */
 export type Account = Pick<User, 'id' | 'status' | 'platformAdministrator' | 'lastSeenAt'> & {
@@ -82,6 +97,9 @@ function userRows(db: Database, isSeen: Expression<SqlBool>, filter: UserFilter,
       ? query.where('status', '<>', sql.lit('deleted'))
       : query.where('status', '=', filter.status as User['status']);
   if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
+  const { text } = filter;
+  if (text != null)
+    query = query.where((eb) => eb.or([containsText('name_key', text), containsAsciiText('email', text)]));
   return query.$call(inKeysetRange(range));
 }
 
@@ -107,7 +125,7 @@ export async function insertUser(db: Database, user: NewUser, now: Date): Promis
       status,
       source,
       email_key: emailKey(email),
-      display_name: user.displayName,
+      ...nameColumns(user.displayName),
       platform_administrator: toFlag(user.platformAdministrator),
       terms: JSON.stringify(user.terms),
       terms_accepted: toFlag(user.terms.accepted),
@@ -131,7 +149,7 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
   await db
     .updateTable('users')
     .set({
-      ...(displayName !== undefined && { display_name: displayName }),
+      ...(displayName !== undefined && nameColumns(displayName)),
       ...(status !== undefined && { status }),
       ...(terms !== undefined && { terms: JSON.stringify(terms), terms_accepted: toFlag(terms.accepted) }),
       ...(marketingConsent !== undefined && { marketing_consent: JSON.stringify(marketingConsent) }),
@@ -212,7 +230,7 @@ export async function eraseUser(db: Database, id: string, now: Date): Promise<Us
       status: 'deleted',
       email: null,
       email_key: null,
-      display_name: null,
+      ...nameColumns(null),
       platform_administrator: 0,
       administrator_granted_by: null,
       administrator_granted_by_key: null,
@@ -265,6 +283,10 @@ export async function deleteUnclaimedUsers(db: Database, createdBefore: string, 
   return rows.map((row) => row.id);
 }
 
+function nameColumns(displayName: string | null) {
+  return { display_name: displayName, name_key: displayName === null ? null : caseFolded(displayName) };
+}
+
 export function toAccount(row: Row): Account {
   return {
     id: row.id,
@@ -281,7 +303,7 @@ export function toAccount(row: Row): Account {
  * domain is compared by its ASCII form, because identity providers send either.
  */
 function emailKey(email: string): string {
-  return withAsciiDomain(email).replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return asciiLowerCase(withAsciiDomain(email));
 }
 
 /**

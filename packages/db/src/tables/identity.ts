@@ -9,6 +9,8 @@ export type IdentityTables = {
     /** The email with its ASCII letters in lower case; unique. Null for deleted users. */
     email_key: string | null;
     display_name: string | null;
+    /** The display name, case-folded, for searches. */
+    name_key: string | null;
     status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
     platform_administrator: Flag;
     terms: Json;

@@ -12,15 +12,16 @@ import {
   countOpenObservations,
   groupObservations,
   type ObservationGroup,
+  type ObservationOrder,
   type ObservationSelection,
   selectObservations,
-  selectObservationsByLastSeen,
+  selectSortedObservations,
 } from '@quartermaster/db/repositories/observation-lists.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { valueError } from '../../platform/errors.ts';
 
-/** No index helps to sort by last sight, or to count, so all observations in reach are read. */
+/** No index helps to count, or to sort by another order than that of creation, so all observations in reach are read. */
 const MAX_SORTED = 20_000;
 const MAX_COUNTED = 50_000;
 
@@ -45,17 +46,17 @@ type ObservationQuery = {
   last_seen_before?: Given<string>;
 };
 
-/** One page of observations across providers. @throws 422 if there are too many to sort by last sight */
+/** One page of observations across providers. @throws 422 if there are too many to sort */
 export async function listInbox(
   { services: { db, now } }: CallerContext,
   scope: TenantScope,
-  query: ObservationQuery & { sort: 'created_at' | 'last_seen_at' },
+  query: ObservationQuery & { sort: 'created_at' | ObservationOrder },
   page: PageRequest,
 ): Promise<Page<RuntimeObservation>> {
   const selection = selectionOf(query);
   if (query.sort === 'created_at') return selectObservations(db, scope, selection, page);
   await requireAtMost(db, scope, { most: MAX_SORTED, loc: ['query', 'sort'] });
-  return selectObservationsByLastSeen(db, scope, selection, page, now());
+  return selectSortedObservations(db, scope, { ...selection, order: query.sort }, page, now());
 }
 
 /** How many observations need a decision, by view and by risk. @throws 422 if there are too many to count */

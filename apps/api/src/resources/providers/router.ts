@@ -1,17 +1,16 @@
 import * as contract from '@quartermaster/contracts/providers.ts';
-import { listProviders } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
 import type { CallerContext } from '../../auth/context.ts';
-import { changeProvider, createProvider, deleteProvider, requireProvider } from './service.ts';
+import { changeProvider, createProvider, deleteProvider, listInOrder, requireProvider } from './service.ts';
 
 export const providersRouter = router({
   create: endpoint(contract.createProvider).mutation(({ ctx, input }) => createProvider(ctx, input.body)),
 
   list: endpoint(contract.listProviders).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
-    return answerPage(ctx, input, scope, (page) => listProviders(ctx.services.db, scope, input.query, page));
+    return answerPage(ctx, input, scope, (page) => listInOrder(ctx, scope, input.query, page));
   }),
 
   get: endpoint(contract.getProvider).query(({ ctx, input }) =>

@@ -5,17 +5,25 @@ import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.t
 import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
 import { listSecretBindings } from '@quartermaster/db/repositories/provider-secrets.ts';
 import {
+  areMoreProvidersThan,
+  listSortedProviders,
+  type ProviderOrder,
+} from '@quartermaster/db/repositories/provider-orders.ts';
+import {
   findProvider,
   insertProvider,
+  listProviders,
   type ProviderChange,
+  type ProviderFilter,
   setNextSync,
   updateProvider,
 } from '@quartermaster/db/repositories/providers.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
+import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
-import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform/errors.ts';
+import { ApiError, notFound, requireFound, duplicateKeyAs, valueError } from '../../platform/errors.ts';
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
 import { detachCredentials } from './detach-credentials.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
@@ -23,6 +31,22 @@ import { revokeSessionsOfChangedProvider } from '../../governance/observations/r
 import type { CallerContext } from '../../auth/context.ts';
 import { modelRenamer, rekeyModels } from '../../governance/renaming/rekey.ts';
 import { reconcileSubjects } from '../../governance/rules/reconcile.ts';
+
+/** All providers in reach are read to sort them by another order than that of creation. */
+const MAX_SORTED = 20_000;
+
+/** One page of providers. @throws 422 if there are too many to sort */
+export async function listInOrder(
+  { services: { db } }: CallerContext,
+  scope: TenantScope,
+  { sort, ...filter }: ProviderFilter & { sort: 'created_at' | ProviderOrder },
+  page: PageRequest,
+): Promise<Page<Provider>> {
+  if (sort === 'created_at') return listProviders(db, scope, filter, page);
+  if (await areMoreProvidersThan(db, scope, MAX_SORTED))
+    throw valueError(['query', 'sort'], `there are more than ${MAX_SORTED} providers in reach: name a tenant`);
+  return listSortedProviders(db, scope, { ...filter, order: sort }, page);
+}
 
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
   return auditedWrite(ctx, async (trx, record, now) => {

@@ -15,6 +15,7 @@ import { usePagedList } from '../../data/pages.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { AccountForm } from './account-form.tsx';
 import { AccountLink } from './account-link.tsx';
+import { KeysCsv } from './keys-csv.tsx';
 import { EXPIRING_DAYS, keySearch, KeysTable, UNUSED_DAYS } from './keys-table.tsx';
 
 const KEY_STATUSES = ['active', 'expiring', 'expired', 'revoked'];
@@ -93,9 +94,12 @@ export function AccountsScreen(): ReactNode {
           : { method: 'POST', path: '/v1/credentials/search', body: keySearch(state) }
       }
       actions={
-        <ActionButton scope="service_accounts:write" onClick={() => setState({ new: '1' })}>
-          Create a service account
-        </ActionButton>
+        <>
+          {view !== 'accounts' && <KeysCsv search={keySearch(state)} />}
+          <ActionButton scope="service_accounts:write" onClick={() => setState({ new: '1' })}>
+            Create a service account
+          </ActionButton>
+        </>
       }
       toolbar={
         <>

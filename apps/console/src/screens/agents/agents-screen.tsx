@@ -17,6 +17,7 @@ import { useTenantFilter } from '../../data/tenant.ts';
 import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { usageColumns } from '../usage/usage-columns.tsx';
+import { AgentsCsv } from './agents-csv.tsx';
 
 const keyOf = ({ id }: Agent) => id;
 
@@ -110,6 +111,7 @@ export function AgentsScreen(): ReactNode {
       title="Agents"
       summary="Everything that acts, declared in a manifest or seen in telemetry."
       request={{ method: 'GET', path: '/v1/agents', query }}
+      actions={<AgentsCsv query={query} />}
       toolbar={
         <>
           <Views

@@ -15,10 +15,10 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { MINUTE_MS, PERIODS } from '../../data/time-range.ts';
 import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
+import { AuditCsv } from './audit-csv.tsx';
 import { AuditPanel } from './audit-panel.tsx';
 import { actorOf, textOfChange, useAuditQuery } from './audit-query.ts';
 import { ChainStatus } from './chain-status.tsx';
-import { CsvButton } from './csv-button.tsx';
 
 const TONES = { success: 'quiet', failure: 'danger', denied: 'danger' } as const;
 
@@ -125,7 +125,7 @@ export function AuditScreen(): ReactNode {
       title="Audit"
       summary={<ChainStatus />}
       request={{ method: 'GET', path: '/v1/audit-events', query }}
-      actions={<CsvButton query={query} />}
+      actions={<AuditCsv query={query} />}
       toolbar={
         <>
           <TextFilter name="actor" label="Actor id" width={142} />

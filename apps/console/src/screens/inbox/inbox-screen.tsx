@@ -2,15 +2,17 @@ import type { RuntimeObservation } from '@quartermaster/client';
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
-import type { PagedList } from '../../data/pages.ts';
+import { type PagedList, useDistinct } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { ANY_STATUS, observationColumns } from './columns.tsx';
 import { FirstSteps, NothingToDecide } from './first-steps.tsx';
 import { Groups } from './groups.tsx';
+import { InboxCsv } from './inbox-csv.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
 import {
@@ -50,6 +52,10 @@ const MAX_SORTED = 2000;
 /** After the first page. A user who goes on typing a filter replaces the list before that, and reading the rest costs most. */
 const SORT_DELAY_MS = 500;
 
+/** The orders of the API by column. */
+const ORDERS = { risk: 'risk', what: 'name', first: 'first_seen_at', last: 'last_seen_at', calls: 'calls' };
+const ASCENDING = new Set(['what']);
+
 const RANK = { high: 0, medium: 1, low: 2 } as const;
 
 const keyOf = ({ id }: RuntimeObservation) => id;
@@ -70,10 +76,11 @@ export function InboxScreen(): ReactNode {
   const list = useSortedObservations(query, { view, open: item, enabled: state['group'] === undefined });
   const providers = useProviders();
   const isNarrow = item !== undefined;
-  const columns = useMemo(
+  const unsorted = useMemo(
     () => observationColumns({ providers: providers.byId, view, isNarrow }),
     [providers.byId, view, isNarrow],
   );
+  const columns = useSortedColumns(unsorted, ORDERS, ASCENDING);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const index = useMemo(() => list.items.findIndex(({ id }) => id === item), [list.items, item]);
   const listed = list.items[index];
@@ -159,6 +166,7 @@ export function InboxScreen(): ReactNode {
       title="Inbox"
       summary={SUMMARIES[view] ?? SUMMARIES['new']}
       request={{ method: 'GET', path: '/v1/runtime-observations', query }}
+      actions={<InboxCsv query={query} />}
       toolbar={toolbar}
     >
       <div className={classes.frame}>
@@ -191,8 +199,10 @@ function useSortedObservations(
   { view, open, enabled }: { view: string; open: string | undefined; enabled: boolean },
 ): PagedList<RuntimeObservation> {
   const list = useObservations(query, enabled);
-  const { items, hasMore, loadMore, isLoadingMore } = list;
-  const isSorted = view !== 'all';
+  const { hasMore, loadMore, isLoadingMore } = list;
+  const items = useDistinct(list.items, keyOf);
+  // The order of a column comes from the API.
+  const isSorted = view !== 'all' && query.sort === undefined;
   useEffect(() => {
     if (!isSorted || !hasMore || isLoadingMore || items.length >= MAX_SORTED) return;
     const timer = setTimeout(loadMore, SORT_DELAY_MS);

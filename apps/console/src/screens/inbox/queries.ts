@@ -43,10 +43,12 @@ export const REFRESH_MS = 30_000;
 
 /** The query of the list, as the address says. */
 export function inboxQuery(state: UrlState): ObservationQuery {
-  const { tenant, view = 'new', provider, agent, kind, status, q, risk, environment } = state;
+  const { tenant, view = 'new', provider, agent, kind, status, q, risk, environment, sort } = state;
   return {
     ...(tenant !== undefined && { tenant_id: tenant }),
-    ...(view === 'all' ? { sort: 'last_seen_at' as const } : { view: view as ObservationView }),
+    ...(view !== 'all' && { view: view as ObservationView }),
+    ...(sort !== undefined && { sort: sort as NonNullable<ObservationQuery['sort']> }),
+    ...(sort === undefined && view === 'all' && { sort: 'last_seen_at' as const }),
     ...(provider !== undefined && { provider_id: provider }),
     ...(agent !== undefined && { agent }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),

@@ -59,11 +59,11 @@ const COLUMNS: Column<User>[] = [
 export function PeopleScreen(): ReactNode {
   const [state] = useUrlState();
   const filter = useTenantFilter();
-  const { status, email } = state;
+  const { status, q } = state;
   const query = {
     ...filter,
     ...(status !== undefined && { status: status as User['status'] }),
-    ...(email !== undefined && { email }),
+    ...(q !== undefined && { text: q }),
   };
   const list = usePagedList({
     key: ['users', query],
@@ -74,7 +74,7 @@ export function PeopleScreen(): ReactNode {
   });
   const item = state['item'];
   const { shown, problem } = useShownRecord(list, item, getUserOptions({ path: { user_id: item ?? '' } }));
-  const hasFilter = status !== undefined || email !== undefined;
+  const hasFilter = status !== undefined || q !== undefined;
   return (
     <Screen
       title="People"
@@ -82,7 +82,7 @@ export function PeopleScreen(): ReactNode {
       request={{ method: 'GET', path: '/v1/users', query }}
       toolbar={
         <>
-          <TextFilter name="email" label="Whole email address" />
+          <TextFilter name="q" label="Search names and emails" />
           <SelectFilter name="status" label="Status" choices={STATUSES} />
         </>
       }
@@ -93,7 +93,9 @@ export function PeopleScreen(): ReactNode {
         columns={COLUMNS}
         empty={
           hasFilter ? (
-            <Empty title="No person matches">Write the whole email. Deleted people have no email.</Empty>
+            <Empty title="No person matches">
+              Clear a filter to see more. Deleted people have no name and no email.
+            </Empty>
           ) : (
             <Empty title="No person has accepted an invitation yet">Open a tenant and invite a person by email.</Empty>
           )

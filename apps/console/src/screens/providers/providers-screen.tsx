@@ -3,13 +3,14 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { SelectFilter } from '../../components/filters.tsx';
+import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { MeaningShape, StateMark, Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
+import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { usePagedList } from '../../data/pages.ts';
+import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { ConnectLink } from '../connect/connect-link.tsx';
@@ -69,14 +70,22 @@ const COLUMNS: Column<Provider>[] = [
   },
 ];
 
+const ORDERS = { name: 'name', kind: 'kind', status: 'status', health: 'health', synced: 'inventory_synced_at' };
+const ASCENDING = new Set(['name', 'kind', 'status', 'health']);
+
+type ProviderSort = NonNullable<NonNullable<NonNullable<Parameters<typeof listProviders>[0]>['query']>['sort']>;
+
 export function ProvidersScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const filter = useTenantFilter();
+  const columns = useSortedColumns(COLUMNS, ORDERS, ASCENDING);
   const query = {
     ...filter,
     ...(state['kind'] !== undefined && { kind: state['kind'] as Provider['kind'] }),
     ...(state['status'] !== undefined && { status: state['status'] as Provider['status'] }),
+    ...(state['q'] !== undefined && { text: state['q'] }),
+    ...(state['sort'] !== undefined && { sort: state['sort'] as ProviderSort }),
   };
   const list = usePagedList({
     key: ['providers', query],
@@ -85,6 +94,8 @@ export function ProvidersScreen(): ReactNode {
       return (await listProviders({ query: page, signal, throwOnError: true })).data;
     },
   });
+  const items = useDistinct(list.items, keyOf);
+  const hasFilter = ['q', 'status', 'kind'].some((name) => state[name] !== undefined);
   return (
     <Screen
       title="Providers"
@@ -97,6 +108,7 @@ export function ProvidersScreen(): ReactNode {
       }
       toolbar={
         <>
+          <TextFilter name="q" label="Search providers" />
           <SelectFilter name="status" label="Status" choices={STATUSES} />
           <SelectFilter name="kind" label="Kind" choices={KINDS} />
         </>
@@ -104,16 +116,20 @@ export function ProvidersScreen(): ReactNode {
     >
       <DataTable
         label="Providers"
-        list={list}
-        columns={COLUMNS}
+        list={{ ...list, items }}
+        columns={columns}
         keyOf={keyOf}
         active={state['row']}
         onActive={(row) => setState({ row })}
         onOpen={({ id }) => void navigate({ to: '/providers/$providerId', params: { providerId: id } })}
         empty={
-          <Empty title="No provider">
-            Declare what your agents may call. <ConnectLink />: what it uses already appears here as discovered.
-          </Empty>
+          hasFilter ? (
+            <Empty title="No provider matches">Clear the search or a filter to see more.</Empty>
+          ) : (
+            <Empty title="No provider">
+              Declare what your agents may call. <ConnectLink />: what it uses already appears here as discovered.
+            </Empty>
+          )
         }
       />
       {state['new'] !== undefined && <ProviderForm close={() => setState({ new: undefined })} />}

@@ -38,10 +38,11 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
   const [state, setState] = useUrlState();
   const [removed, setRemoved] = useState<Membership | null>(null);
   const [asked, setAsked] = useState<RoleChange | null>(null);
-  const { role, status } = state;
+  const { role, status, q } = state;
   const filter = {
     ...(role !== undefined && { role: role as Role }),
     ...(status !== undefined && { status: status as Membership['status'] }),
+    ...(q !== undefined && { text: q }),
   };
   const list = usePagedList({
     key: ['members', tenant.id, filter],
@@ -96,7 +97,7 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
         active={state['row']}
         onActive={(row) => setState({ row })}
         empty={
-          role === undefined && status === undefined ? (
+          role === undefined && status === undefined && q === undefined ? (
             <Empty title="No members">Invite the owner by email.</Empty>
           ) : (
             <Empty title="No member matches">Clear a filter to see the others.</Empty>

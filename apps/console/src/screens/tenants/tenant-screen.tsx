@@ -5,7 +5,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
-import { SelectFilter, Views } from '../../components/filters.tsx';
+import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { holds, holdsWithin, useMe } from '../../data/me.ts';
@@ -75,6 +75,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
           {view === 'members' && (
             <>
               <span className="grow" />
+              <TextFilter name="q" label="Search members" width={150} />
               <SelectFilter
                 name="status"
                 label="Status"

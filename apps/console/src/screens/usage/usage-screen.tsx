@@ -19,6 +19,7 @@ import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { UsageCharts } from './usage-charts.tsx';
 import { usageColumns } from './usage-columns.tsx';
+import { UsageCsv } from './usage-csv.tsx';
 
 type Grouping = {
   label: string;
@@ -81,6 +82,7 @@ export function UsageScreen(): ReactNode {
         isLimited ? <WhatIsShown state={state} /> : 'Calls, errors, tokens, and costs: an estimate by list prices.'
       }
       request={{ method: 'GET', path: '/v1/usage', query }}
+      actions={<UsageCsv query={query} keyOf={keyOf} />}
       toolbar={
         <>
           <Views label="Usage of" views={VIEWS} />

@@ -10,6 +10,7 @@ export async function createUserTables(db: Schema): Promise<void> {
     // email can be registered again.
     .addColumn('email_key', 'text', (column) => column.unique())
     .addColumn('display_name', 'text')
+    .addColumn('name_key', 'text')
     .addColumn('status', 'text', required)
     .addColumn('platform_administrator', 'integer', required)
     .addColumn('terms', 'text', required)
