@@ -1,4 +1,4 @@
-import type { Page } from './pages.ts';
+import type { Page } from './page.ts';
 import { problemOf } from './problem.ts';
 
 /** Rows of one file at most. They are read by 500 requests or fewer, and a spreadsheet still opens the file. */

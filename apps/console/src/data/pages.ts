@@ -2,9 +2,7 @@ import { type InfiniteData, type QueryClient, useInfiniteQuery } from '@tanstack
 import { useCallback, useMemo } from 'react';
 import type { ApiProblem } from './problem.ts';
 import { problemOf } from './problem.ts';
-
-/** One page of a list, as every list operation answers it. */
-export type Page<Item> = { items: Item[]; nextCursor: string | null };
+import type { Page } from './page.ts';
 
 export type PagedList<Item> = {
   items: Item[];

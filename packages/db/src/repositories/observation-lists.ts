@@ -246,14 +246,17 @@ export async function groupObservations(
 ): Promise<ObservationGroup[]> {
   const conditions = conditionsOf(selection);
   const keys = by === 'provider' ? sql<string>`provider_id` : agentsAsJson(db);
-  const rows = await selectFromAll(db, scope, (range) => {
-    let query = db
-      .selectFrom('runtime_observations')
-      .select(['tenant_id', 'created_at', 'id', 'last_seen_at', keys.as('keys')])
-      .select([flag(hasRisk('medium')).as('isMedium'), flag(hasRisk('high')).as('isHigh')])
-      .where(inScope(range.scope));
-    for (const condition of conditions) query = query.where(condition);
-    return query.$call(inKeysetRange(range)).execute();
+  const rows = await selectFromAll(db, scope, {
+    ...TABLE,
+    rows: (range) => {
+      let query = db
+        .selectFrom('runtime_observations')
+        .select(['tenant_id', 'created_at', 'id', 'last_seen_at', keys.as('keys')])
+        .select([flag(hasRisk('medium')).as('isMedium'), flag(hasRisk('high')).as('isHigh')])
+        .where(inScope(range.scope));
+      for (const condition of conditions) query = query.where(condition);
+      return query.$call(inKeysetRange(range)).execute();
+    },
   });
   const groups = new Map<string, ObservationGroup>();
   for (const row of rows) {

@@ -19,12 +19,12 @@ import { useLinkedRecord } from '../../data/linked-record.ts';
 import { holdsWithin, meQuery } from '../../data/me.ts';
 import {
   type ListOptions,
-  type Page,
   type PagedList,
   prefetchPagedList,
   readAll,
   usePagedList,
 } from '../../data/pages.ts';
+import type { Page } from '../../data/page.ts';
 import { usePrefetchedNext } from '../../data/prefetch.ts';
 import type { ApiProblem } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
