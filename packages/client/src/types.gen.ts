@@ -1217,6 +1217,10 @@ export type Agent = {
      */
     observations: Array<AgentObservation>;
     /**
+     * The risk of its worst use, or of the agent itself. All uses count that usage remembers, also those outside of the time range. Null if neither the agent nor a use of it was observed.
+     */
+    risk: AgentRisk | null;
+    /**
      * The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.
      */
     accounts: Array<string>;
@@ -1259,6 +1263,28 @@ export type ObservationRiskFactor = {
      */
     factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'disabled_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
     reason: string;
+};
+
+/**
+ * The highest risk of an agent itself and of everything that it uses.
+ */
+export type AgentRisk = {
+    level: 'low' | 'medium' | 'high';
+    /**
+     * The observations with this level, sorted by name, the first 5. Empty for `low`.
+     */
+    causes: Array<AgentRiskCause>;
+};
+
+/**
+ * An observation that makes the risk of an agent as high as it is.
+ */
+export type AgentRiskCause = {
+    observationId: string;
+    providerId: string;
+    kind: InventoryKind;
+    name: string;
+    factors: Array<ObservationRiskFactor>;
 };
 
 /**
@@ -1423,6 +1449,10 @@ export type AgentDetail = {
      * The runtime observations of the agent itself, the first 20.
      */
     observations: Array<AgentObservation>;
+    /**
+     * The risk of its worst use, or of the agent itself. All uses count that usage remembers, also those outside of the time range. Null if neither the agent nor a use of it was observed.
+     */
+    risk: AgentRisk | null;
     /**
      * The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.
      */

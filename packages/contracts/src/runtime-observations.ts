@@ -73,12 +73,14 @@ const ObservationEvidenceSchema = z
   })
   .meta({ id: 'ObservationEvidence', description: 'What was seen in the calls that the observation is based on.' });
 
-const ObservationRiskFactorSchema = z
+export const ObservationRiskFactorSchema = z
   .strictObject({ factor: RiskFactorSchema, reason: z.string() })
   .meta({ id: 'ObservationRiskFactor', description: 'A risk factor, with its reason in words.' });
 
+export const RiskLevelSchema = z.enum(['low', 'medium', 'high']);
+
 export const ObservationRiskSchema = z
-  .strictObject({ level: z.enum(['low', 'medium', 'high']), factors: z.array(ObservationRiskFactorSchema) })
+  .strictObject({ level: RiskLevelSchema, factors: z.array(ObservationRiskFactorSchema) })
   .meta({ id: 'ObservationRisk', description: 'The risk: the highest level of its factors, and the factors.' });
 
 const ObservationReviewSchema = z
