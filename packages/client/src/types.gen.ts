@@ -3316,6 +3316,10 @@ export type ObservationEvidence = {
      */
     serviceNames: Array<string>;
     /**
+     * The agents that used it, where telemetry names them, the first 10. `list_usage` with `group_by=agent` lists all of them.
+     */
+    agents: Array<string>;
+    /**
      * The addresses that the calls went to (`server.address`), the first 10.
      */
     serverAddresses: Array<string>;

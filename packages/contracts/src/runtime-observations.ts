@@ -55,6 +55,9 @@ export type Definition = z.infer<typeof DefinitionSchema>;
 const ObservationEvidenceSchema = z
   .strictObject({
     serviceNames: samples.describe('The services that used it (`service.name`), the first 10.'),
+    agents: samples.describe(
+      'The agents that used it, where telemetry names them, the first 10. `list_usage` with `group_by=agent` lists all of them.',
+    ),
     serverAddresses: samples.describe('The addresses that the calls went to (`server.address`), the first 10.'),
     operations: samples.describe('The operations: `gen_ai.operation.name` or the MCP method, the first 10.'),
     accounts: samples.describe('The service accounts and users that reported the calls, the last 10.'),
