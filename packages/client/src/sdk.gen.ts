@@ -862,7 +862,7 @@ export const listRuntimeObservations = <ThrowOnError extends boolean = false>(op
 /**
  * Count runtime observations that need a decision
  *
- * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.
+ * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`, apart from `status` and `view`. 422 if more than 50,000 observations are in reach; filter by tenant then.
  */
 export const countRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<CountRuntimeObservationsData, ThrowOnError>): RequestResult<CountRuntimeObservationsResponses, CountRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<CountRuntimeObservationsResponses, CountRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -9685,6 +9685,10 @@ export type CountRuntimeObservationsData = {
          */
         unknown?: boolean | null;
         /**
+         * Only observations with at least this risk level. `low` gives all of them.
+         */
+        min_risk?: 'low' | 'medium' | 'high' | null;
+        /**
          * Only observations at this provider.
          */
         provider_id?: string | null;

@@ -328,7 +328,7 @@ export const RuntimeObservationCountsSchema = z
   });
 export type RuntimeObservationCounts = z.infer<typeof RuntimeObservationCountsSchema>;
 
-const { status: _status, view: _view, min_risk: _minRisk, ...countFilters } = observationFilters;
+const { status: _status, view: _view, ...countFilters } = observationFilters;
 
 export const countRuntimeObservations = operation({
   method: 'GET',
@@ -338,7 +338,7 @@ export const countRuntimeObservations = operation({
   tag,
   summary: 'Count runtime observations that need a decision',
   description:
-    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.',
+    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`, apart from `status` and `view`. 422 if more than 50,000 observations are in reach; filter by tenant then.',
   query: { ...tenancyQueryFields, ...countFilters },
   output: RuntimeObservationCountsSchema,
 });

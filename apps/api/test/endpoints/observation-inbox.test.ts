@@ -259,6 +259,10 @@ describe('count_runtime_observations', () => {
     });
     expect(await counts(`?provider_id=${tenant.provider.id}`)).toMatchObject({ open: 3 });
     expect(await counts('?text=ONE')).toMatchObject({ open: 1, new: 1 });
+    expect(await counts('?min_risk=medium')).toMatchObject({ open: 4, new: 3 });
+    const byRisk = { low: 0, medium: 0, high: 2 };
+    expect(await counts('?min_risk=high')).toMatchObject({ open: 2, new: 1, seenAgain: 1, byRisk });
+    expect(await list(tenant, 'view=open&min_risk=high')).toHaveLength(2);
   });
 });
 

@@ -127,7 +127,7 @@ export function observationKey(id: string): readonly unknown[] {
 }
 
 /** How many observations each view has. Undefined while they are not known. */
-export function useInboxCounts({ provider, kind, q, environment }: UrlState): RuntimeObservationCounts | undefined {
+export function useInboxCounts({ provider, kind, q, environment, risk }: UrlState): RuntimeObservationCounts | undefined {
   const tenant = useTenantFilter();
   const query = {
     ...tenant,
@@ -135,6 +135,7 @@ export function useInboxCounts({ provider, kind, q, environment }: UrlState): Ru
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
     ...(q !== undefined && { text: q }),
     ...(environment !== undefined && { environment }),
+    ...(risk !== undefined && { min_risk: risk as RuntimeObservation['risk']['level'] }),
   };
   const { data } = useQuery({
     queryKey: ['observation-counts', query] as const,
