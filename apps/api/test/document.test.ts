@@ -78,6 +78,7 @@ const FURTHER = [
   'PUT /v1/providers/{provider_id}/inventory/{item_id} update_inventory_item',
   'DELETE /v1/providers/{provider_id}/inventory/{item_id} delete_inventory_item',
   'GET /v1/providers/{provider_id}/recommendations list_provider_recommendations',
+  'POST /v1/providers/{provider_id}/recommendations/plan plan_provider_recommendations',
   'GET /v1/recommendations/{recommendation_id} get_recommendation',
   'POST /v1/recommendations/{recommendation_id}/dismiss dismiss_recommendation',
   'POST /v1/recommendations/{recommendation_id}/undo undo_recommendation',

@@ -255,6 +255,27 @@ test('an observation does not say that nothing is recommended before that is kno
   await done();
 });
 
+test('regression: the figures of the inbox have the filters of its list', async () => {
+  const as = world.server.admin;
+  const { items } = await world.server.ok('GET', '/v1/runtime-observations?tenant_id=northwind&view=new', { as });
+  const { providerId } = items[0];
+  const counted = async (filter: string): Promise<number> =>
+    (await world.server.ok('GET', `/v1/runtime-observations/counts?tenant_id=northwind&${filter}`, { as })).new;
+  const { page, moveTo, done } = await world.open(`/inbox?tenant=northwind&provider=${providerId}`);
+  const figures = page.getByRole('list', { name: 'The last 14 days' });
+  const asked = page.waitForRequest((request) => request.url().includes('/v1/usage?'));
+  await page.reload();
+  expect(new URL((await asked).url()).searchParams.get('provider_id')).toBe(providerId);
+  await figures.getByText('Calls').waitFor();
+  const view = page.getByRole('group', { name: 'View' }).getByRole('button', { name: /^New/ });
+  await moveTo('/inbox?tenant=northwind&risk=high');
+  await expect.poll(() => view.innerText()).toMatch(new RegExp(`\\b${await counted('min_risk=high')}$`));
+  // Usage knows no risk, so its figures would be about more than the list.
+  await figures.getByText('New').waitFor();
+  expect(await figures.getByText('Calls').count()).toBe(0);
+  await done();
+});
+
 test('a viewer sees why they cannot decide', async () => {
   const { page, done } = await world.open(`/inbox?${TENANT}`, { as: 'jonas.weber@northwind.example' });
   await page.getByRole('row').nth(1).waitFor();

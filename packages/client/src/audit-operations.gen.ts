@@ -89,6 +89,7 @@ export const AUDIT_OPERATIONS = [
   'list_traces',
   'list_usage',
   'list_users',
+  'plan_provider_recommendations',
   'put_provider_credential',
   'put_provider_secret_header',
   'register_user',

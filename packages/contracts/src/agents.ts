@@ -5,12 +5,20 @@ import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { pageFields, pageShape } from './pages.ts';
 import { costField } from './prices.ts';
-import { ObservationRiskSchema, ObservationStatusSchema } from './runtime-observations.ts';
+import {
+  ObservationRiskFactorSchema,
+  ObservationRiskSchema,
+  ObservationStatusSchema,
+  RiskLevelSchema,
+} from './runtime-observations.ts';
 import { rangeFields } from './usage.ts';
 
 /** The maximum number of accounts and of used items in the record of an agent. */
 export const MAX_AGENT_ACCOUNTS = 20;
 export const MAX_AGENT_USES = 1000;
+
+/** The maximum number of observations that explain the risk of an agent. */
+export const MAX_RISK_CAUSES = 5;
 
 const usageFields = {
   calls: z.int().describe('The number of calls in the time range.'),
@@ -34,6 +42,27 @@ const AgentObservationSchema = z
   })
   .meta({ id: 'AgentObservation', description: 'A runtime observation of the agent itself.' });
 
+const AgentRiskCauseSchema = z
+  .strictObject({
+    observationId: z.string(),
+    providerId: z.string(),
+    kind: InventoryKindSchema,
+    name: z.string(),
+    factors: z.array(ObservationRiskFactorSchema),
+  })
+  .meta({ id: 'AgentRiskCause', description: 'An observation that makes the risk of an agent as high as it is.' });
+
+const AgentRiskSchema = z
+  .strictObject({
+    level: RiskLevelSchema,
+    causes: z
+      .array(AgentRiskCauseSchema)
+      .max(MAX_RISK_CAUSES)
+      .describe('The observations with this level, sorted by name, the first 5. Empty for `low`.'),
+  })
+  .meta({ id: 'AgentRisk', description: 'The highest risk of an agent itself and of everything that it uses.' });
+export type AgentRisk = z.infer<typeof AgentRiskSchema>;
+
 const agentFields = {
   id: z
     .string()
@@ -53,6 +82,9 @@ const agentFields = {
     .array(AgentObservationSchema)
     .max(20)
     .describe('The runtime observations of the agent itself, the first 20.'),
+  risk: AgentRiskSchema.nullable().describe(
+    'The risk of its worst use, or of the agent itself. All uses count that usage remembers, also those outside of the time range. Null if neither the agent nor a use of it was observed.',
+  ),
   accounts: z
     .array(z.string())
     .max(MAX_AGENT_ACCOUNTS)

@@ -99,6 +99,7 @@ const OPERATION_IDS = [
   'list_traces',
   'list_usage',
   'list_users',
+  'plan_provider_recommendations',
   'put_provider_credential',
   'put_provider_secret_header',
   'register_user',

@@ -101,14 +101,18 @@ export const RecommendationSchema = z
   });
 export type Recommendation = z.infer<typeof RecommendationSchema>;
 
+const selectionFields = {
+  recommendationIds: z
+    .array(z.string().max(128))
+    .max(100)
+    .nullish()
+    .describe('Only these recommendations. Naming one counts as the review that a widening recommendation needs.'),
+  kinds: z.array(RecommendationKindSchema).max(KIND_COUNT).nullish().describe('Only recommendations of these kinds.'),
+};
+
 export const ApplyRecommendationsInputSchema = z
   .strictObject({
-    recommendationIds: z
-      .array(z.string().max(128))
-      .max(100)
-      .nullish()
-      .describe('Only these recommendations. Naming one counts as the review that a widening recommendation needs.'),
-    kinds: z.array(RecommendationKindSchema).max(KIND_COUNT).nullish().describe('Only recommendations of these kinds.'),
+    ...selectionFields,
     dryRun: z.boolean().nullish().describe('If true: returns what would change, and changes nothing.'),
     applyId: z
       .string()
@@ -124,6 +128,13 @@ export const ApplyRecommendationsInputSchema = z
     examples: [{ recommendationIds: ['rec_01k0c5v7h2m4n8q3r6t9w1x2yz'], dryRun: true }],
   });
 export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInputSchema>;
+
+export const PlanRecommendationsInputSchema = z.strictObject(selectionFields).meta({
+  id: 'PlanRecommendationsInput',
+  description: 'Which recommendations to plan.',
+  examples: [{ kinds: ['block_item'] }],
+});
+export type PlanRecommendationsInput = z.infer<typeof PlanRecommendationsInputSchema>;
 
 export const SkipReasonSchema = z
   .enum(['needs_review', 'needs_successor', 'undone', 'not_found', 'not_open', 'not_of_kind'])
@@ -245,6 +256,23 @@ export const applyProviderRecommendations = operation({
   body: ApplyRecommendationsInputSchema,
   bodyOptional: true,
   ifMatch: providerRecord,
+  output: AppliedRecommendationsSchema,
+  errors: ['tenant_limit_reached', 'provider_not_found'],
+});
+
+export const planProviderRecommendations = operation({
+  method: 'POST',
+  path: '/v1/providers/{provider_id}/recommendations/plan',
+  operationId: 'plan_provider_recommendations',
+  scope: 'recommendations:read',
+  readOnly: true,
+  tag,
+  summary: 'Show what applying recommendations would change',
+  description:
+    'Answers what `apply_provider_recommendations` would change, and changes nothing. It needs no right to apply. `revokedSessions` has only sessions that you may read.',
+  params,
+  body: PlanRecommendationsInputSchema,
+  bodyOptional: true,
   output: AppliedRecommendationsSchema,
   errors: ['tenant_limit_reached', 'provider_not_found'],
 });

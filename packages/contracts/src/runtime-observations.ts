@@ -55,6 +55,9 @@ export type Definition = z.infer<typeof DefinitionSchema>;
 const ObservationEvidenceSchema = z
   .strictObject({
     serviceNames: samples.describe('The services that used it (`service.name`), the first 10.'),
+    agents: samples.describe(
+      'The agents that used it, where telemetry names them, the first 10. `list_usage` with `group_by=agent` lists all of them.',
+    ),
     serverAddresses: samples.describe('The addresses that the calls went to (`server.address`), the first 10.'),
     operations: samples.describe('The operations: `gen_ai.operation.name` or the MCP method, the first 10.'),
     accounts: samples.describe('The service accounts and users that reported the calls, the last 10.'),
@@ -73,12 +76,14 @@ const ObservationEvidenceSchema = z
   })
   .meta({ id: 'ObservationEvidence', description: 'What was seen in the calls that the observation is based on.' });
 
-const ObservationRiskFactorSchema = z
+export const ObservationRiskFactorSchema = z
   .strictObject({ factor: RiskFactorSchema, reason: z.string() })
   .meta({ id: 'ObservationRiskFactor', description: 'A risk factor, with its reason in words.' });
 
+export const RiskLevelSchema = z.enum(['low', 'medium', 'high']);
+
 export const ObservationRiskSchema = z
-  .strictObject({ level: z.enum(['low', 'medium', 'high']), factors: z.array(ObservationRiskFactorSchema) })
+  .strictObject({ level: RiskLevelSchema, factors: z.array(ObservationRiskFactorSchema) })
   .meta({ id: 'ObservationRisk', description: 'The risk: the highest level of its factors, and the factors.' });
 
 const ObservationReviewSchema = z
@@ -326,7 +331,7 @@ export const RuntimeObservationCountsSchema = z
   });
 export type RuntimeObservationCounts = z.infer<typeof RuntimeObservationCountsSchema>;
 
-const { status: _status, view: _view, min_risk: _minRisk, ...countFilters } = observationFilters;
+const { status: _status, view: _view, ...countFilters } = observationFilters;
 
 export const countRuntimeObservations = operation({
   method: 'GET',
@@ -336,7 +341,7 @@ export const countRuntimeObservations = operation({
   tag,
   summary: 'Count runtime observations that need a decision',
   description:
-    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.',
+    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`, apart from `status` and `view`. 422 if more than 50,000 observations are in reach; filter by tenant then.',
   query: { ...tenancyQueryFields, ...countFilters },
   output: RuntimeObservationCountsSchema,
 });

@@ -75,7 +75,7 @@ function examplesOf(schema: z.ZodType): unknown[] {
 test('operations that read need a read scope, and operations that write need another scope', () => {
   for (const [name, { method, scope, operationId }] of OPERATIONS) {
     if (scope === null || scope === 'public') continue;
-    const reads = method === 'GET' || operationId.startsWith('search_');
+    const reads = method === 'GET' || /^(search|plan)_/.test(operationId);
     expect(scope.endsWith(':read'), name).toBe(reads);
   }
 });

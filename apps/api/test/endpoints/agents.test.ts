@@ -69,6 +69,55 @@ describe('list_agents', () => {
     expect(shadow).toMatchObject({ manifestId: null, usage: { calls: 2 } });
   });
 
+  test('regression: the risk of an agent is that of its worst use, and not of its own observation alone', async () => {
+    const { as, provider } = await newTenant();
+    const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'shadow' };
+    await sendSpans(server, as, [recent({ name: 'invoke_agent shadow', kind: 1, attributes }, 'shadow')]);
+    const risks = async () => {
+      const items: Body[] = (await server.ok('GET', '/v1/agents', { as })).items;
+      return Object.fromEntries(items.map(({ name, risk }) => [name, risk]));
+    };
+    const { billing, planned, shadow } = await risks();
+    expect(shadow.level).toBe('high');
+    expect(shadow.causes).toContainEqual(
+      expect.objectContaining({
+        providerId: provider.id,
+        kind: 'model',
+        name: 'forbidden',
+        factors: expect.arrayContaining([expect.objectContaining({ factor: 'blocked_item' })]),
+      }),
+    );
+    // Another agent of the same place uses the blocked model.
+    expect(billing).toMatchObject({ level: 'medium', causes: [{ name: 'o9-preview' }] });
+    expect(planned).toBeNull();
+    const [{ id }] = (await server.ok('GET', '/v1/agents?text=shadow', { as })).items;
+    expect((await server.ok('GET', `/v1/agents/${id}`, { as })).risk).toEqual(shadow);
+    // The use stays, whatever time range is read.
+    const outside = `from=${hourAfter(2)}&to=${hourAfter(3)}&text=shadow`;
+    expect((await server.ok('GET', `/v1/agents?${outside}`, { as })).items).toMatchObject([
+      { usage: { calls: 0 }, risk: { level: 'high' } },
+    ]);
+    // A block that is decided later counts at once.
+    const body = { kind: 'model', name: 'o9-preview', status: 'blocked' };
+    await server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as, body });
+    expect((await risks())['billing']).toMatchObject({ level: 'high', causes: [{ name: 'o9-preview' }] });
+  });
+
+  test('the risk of an agent comes from uses in its own sub-tenant alone', async () => {
+    const { tenantId, as } = await newTenant();
+    const place = { tenantId, subTenantId: 'east' };
+    const east = { key: (await accountWithKey(server, place)).key };
+    await sendSpans(server, east, [recent(chat('gpt-5', { 'gen_ai.provider.name': 'openai' }), 'shadow')]);
+    const found = (await all(server, '/v1/agents?text=shadow', as)).map(({ subTenantId, risk }) => [
+      subTenantId,
+      risk.causes.some(({ name }: Body) => name === 'forbidden'),
+    ]);
+    expect(found).toEqual([
+      [null, true],
+      ['east', false],
+    ]);
+  });
+
   test('lists an agent that was reported as such, with its observation', async () => {
     const { as } = await newTenant();
     const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };

@@ -114,6 +114,50 @@ describe('list_runtime_observations', () => {
     expect(namesOf(await list(tenant, 'agent=worker'))).toEqual(['planner']);
   });
 
+  test('regression: evidence names the agents behind one service, where telemetry names them', async () => {
+    const tenant = await newTenant(server);
+    const start = BigInt(server.services.now().getTime() - MINUTE_MS) * 1_000_000n;
+    const call = (model: string, agent?: string) => ({
+      ...chat(model, {
+        'gen_ai.provider.name': 'openai',
+        ...(agent !== undefined && { 'gen_ai.agent.name': agent }),
+      }),
+      service: 'platform',
+      start,
+      end: start + 1_000_000n,
+    });
+    const agents = Array.from({ length: 12 }, (_, index) => `agent-${index}`);
+    await sendSpans(server, tenant.sender, [
+      call('shared'),
+      ...agents.map((agent) => call('shared', agent)),
+      call('unnamed'),
+    ]);
+    const evidenceOf = async (name: string) => (await tenant.observation(name)).evidence;
+    const shared = await evidenceOf('shared');
+    expect(shared.serviceNames).toEqual(['platform']);
+    expect(shared.agents).toHaveLength(10);
+    expect(agents).toEqual(expect.arrayContaining(shared.agents));
+    expect(await evidenceOf('unnamed')).toMatchObject({ serviceNames: ['platform'], agents: [] });
+    const callers = '/v1/usage?kind=model&name=shared&group_by=agent';
+    const named = (await all(server, callers, tenant.operator)).map(({ agent }) => agent);
+    expect(named.toSorted()).toEqual([...agents, 'platform'].toSorted());
+  });
+
+  test('regression: evidence names an agent whose span arrives after that of its call', async () => {
+    const tenant = await newTenant(server);
+    const [traceId, agentSpan] = [newTraceId(), newSpanId()];
+    const model = chat('gpt-5', { 'gen_ai.provider.name': 'openai' });
+    await sendSpans(server, tenant.sender, [{ ...model, traceId, parentSpanId: agentSpan, service: 'platform' }]);
+    expect((await tenant.observation('gpt-5')).evidence.agents).toEqual([]);
+    const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };
+    const around = { name: 'invoke_agent planner', kind: 1, attributes, traceId, spanId: agentSpan };
+    await sendSpans(server, tenant.sender, [{ ...around, service: 'platform' }]);
+    expect((await tenant.observation('gpt-5')).evidence.agents).toEqual(['planner']);
+    // Nobody called the agent itself.
+    const [planner] = await list(tenant, 'kind=agent');
+    expect(planner).toMatchObject({ name: 'planner', evidence: { agents: [] } });
+  });
+
   test('filters by the environment, in any case, in the list and the counts', async () => {
     const tenant = await newTenant(server);
     const seeIn = (model: string, resource: Record<string, string>) =>
@@ -252,6 +296,10 @@ describe('count_runtime_observations', () => {
     });
     expect(await counts(`?provider_id=${tenant.provider.id}`)).toMatchObject({ open: 3 });
     expect(await counts('?text=ONE')).toMatchObject({ open: 1, new: 1 });
+    expect(await counts('?min_risk=medium')).toMatchObject({ open: 4, new: 3 });
+    const byRisk = { low: 0, medium: 0, high: 2 };
+    expect(await counts('?min_risk=high')).toMatchObject({ open: 2, new: 1, seenAgain: 1, byRisk });
+    expect(await list(tenant, 'view=open&min_risk=high')).toHaveLength(2);
   });
 });
 

@@ -1,6 +1,7 @@
+import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts';
-import { accountWithKey } from '../support/people.ts';
+import { accountWithKey, memberWithToken } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
 import { expectProblem } from './harness.ts';
@@ -11,6 +12,25 @@ beforeAll(async () => {
   server = await startTestServer();
 });
 afterAll(() => server.stop());
+
+/** A declared model that was rejected and is used again, a session with it, and a session of another provider. */
+async function blockable() {
+  const tenant = await newTenant(server);
+  const as = tenant.operator;
+  await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
+  const elsewhere = await server.ok('POST', '/v1/providers', { as, body: { name: 'elsewhere', kind: 'llm' } });
+  const start = () => nowInNanoseconds(server);
+  const at = { 'gen_ai.provider.name': 'openai' };
+  await sendSpans(server, tenant.sender, [{ ...chat('openai/GPT-5', at), start: start() }]);
+  await tenant.review((await tenant.observation('GPT-5')).id, 'rejected');
+  server.travel(1000);
+  await sendSpans(server, tenant.sender, [{ ...chat('gpt-5', at), start: start() }]);
+  const open = async (name: string, providerId: string) => {
+    const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name, providerIds: [providerId] } });
+    return server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as });
+  };
+  return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
+}
 
 async function recommended(): Promise<{ tenant: Tenant; id: string }> {
   const tenant = await newTenant(server);
@@ -264,6 +284,54 @@ describe('undo_recommendation', () => {
   });
 });
 
+describe('plan_provider_recommendations', () => {
+  test('shows a viewer what the dry run of an operator shows, and changes nothing', async () => {
+    const { tenant, id } = await recommended();
+    const viewer = await memberWithToken(server, { tenantId: tenant.tenantId }, 'viewer');
+    const plan = (body?: object) =>
+      server.ok('POST', `${tenant.path}/recommendations/plan`, { as: viewer, ...(body && { body }) });
+    expect(await plan()).toMatchObject({ dryRun: true, applied: [], skipped: [{ id, reason: 'needs_review' }] });
+    const named = { recommendationIds: [id] };
+    const planned = await plan(named);
+    expect(planned).toEqual(await tenant.apply({ ...named, dryRun: true }));
+    expect(planned.applied).toMatchObject([{ id, status: 'open' }]);
+    expect(await plan({ kinds: ['block_item'] })).toMatchObject({ applied: [], skipped: [] });
+    expect(await tenant.items()).toEqual([]);
+    const apply = { as: viewer, body: { dryRun: true } };
+    expectProblem(await server.call('POST', `${tenant.path}/recommendations/apply`, apply), 403, 'scope_missing');
+  });
+
+  test('names the sessions that would end only to callers who may read sessions', async () => {
+    const { tenant, session } = await blockable();
+    const place = { tenantId: tenant.tenantId };
+    const revokedFor = async (scopes: Scope[]) => {
+      const as = await accountWithKey(server, place, scopes);
+      const answer = await server.ok('POST', `${tenant.path}/recommendations/plan`, { as, body: {} });
+      expect(answer.applied).toMatchObject([{ kind: 'block_item', status: 'open' }]);
+      return answer.revokedSessions.map(({ id }: Body) => id);
+    };
+    expect(await revokedFor(['recommendations:read'])).toEqual([]);
+    expect(await revokedFor(['recommendations:read', 'gateway_sessions:read'])).toEqual([session.id]);
+    const path = `/v1/gateways/${session.gatewayId}/sessions/${session.id}`;
+    expect(await server.ok('GET', path, { as: tenant.operator })).toMatchObject({ status: 'active' });
+  });
+
+  test('404 for a provider that is missing or of another tenant', async () => {
+    const { tenant } = await recommended();
+    const stranger = await newTenant(server);
+    for (const path of [tenant.path, '/v1/providers/prv_none']) {
+      const answer = await server.call('POST', `${path}/recommendations/plan`, { as: stranger.operator });
+      expectProblem(answer, 404, 'provider_not_found');
+    }
+  });
+
+  test.each([{ dryRun: false }, { applyId: 'app_1' }, { kinds: ['none'] }])('422 for %j', async (body) => {
+    const { tenant } = await recommended();
+    const answer = await server.call('POST', `${tenant.path}/recommendations/plan`, { as: tenant.operator, body });
+    expect(answer.status).toBe(422);
+  });
+});
+
 describe('apply_provider_recommendations', () => {
   test('{} adopts a provider only after an observation there was approved', async () => {
     const tenant = await newTenant(server);
@@ -312,25 +380,6 @@ describe('apply_provider_recommendations', () => {
     const path = `/v1/gateways/${session.gatewayId}/sessions/${session.id}`;
     expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'revoked' });
   });
-
-  /** A declared model that was rejected and is used again, a session with it, and a session of another provider. */
-  async function blockable() {
-    const tenant = await newTenant(server);
-    const as = tenant.operator;
-    await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
-    const elsewhere = await server.ok('POST', '/v1/providers', { as, body: { name: 'elsewhere', kind: 'llm' } });
-    const start = () => nowInNanoseconds(server);
-    const at = { 'gen_ai.provider.name': 'openai' };
-    await sendSpans(server, tenant.sender, [{ ...chat('openai/GPT-5', at), start: start() }]);
-    await tenant.review((await tenant.observation('GPT-5')).id, 'rejected');
-    server.travel(1000);
-    await sendSpans(server, tenant.sender, [{ ...chat('gpt-5', at), start: start() }]);
-    const open = async (name: string, providerId: string) => {
-      const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name, providerIds: [providerId] } });
-      return server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as });
-    };
-    return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
-  }
 
   test('the rejection by one sub-tenant blocks for the whole tenant only by name, not by {}', async () => {
     const tenant = await newTenant(server);

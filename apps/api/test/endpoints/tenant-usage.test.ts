@@ -183,6 +183,9 @@ describe('the other limits', () => {
     for (const dryRun of [true, false]) {
       expectProblem(await apply({ recommendationIds, dryRun }), 409, 'tenant_limit_reached');
     }
+    const planned = { as: tenant.operator, body: { recommendationIds } };
+    const plan = await server.call('POST', `${tenant.path}/recommendations/plan`, planned);
+    expectProblem(plan, 409, 'tenant_limit_reached');
     expect(await tenant.items()).toEqual([]);
     expect(await tenant.recommendations()).toHaveLength(2);
     expect((await apply({ recommendationIds: recommendationIds.slice(1) })).status).toBe(200);

@@ -1,7 +1,7 @@
 import { Kbd, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { PALETTE_KEY } from '../components/palette-key.ts';
-import { NAVIGATION } from './navigation.ts';
+import { usePermittedNavigation } from './use-permitted-navigation.ts';
 import classes from './help.module.css';
 
 const KEYS: readonly { title: string; keys: readonly (readonly [string, string])[] }[] = [
@@ -51,17 +51,15 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ['→', 'Open the span’s children'],
     ],
   },
-  {
-    title: 'Go to',
-    keys: NAVIGATION.flatMap(({ entries }) => entries).map(({ key, label }) => [`g ${key}`, label] as const),
-  },
 ];
 
 export function Help({ isOpen, close }: { isOpen: boolean; close: () => void }): ReactNode {
+  const entries = usePermittedNavigation().flatMap((group) => group.entries);
+  const goTo = { title: 'Go to', keys: entries.map(({ key, label }) => [`g ${key}`, label] as const) };
   return (
     <Modal opened={isOpen} onClose={close} title="Keyboard shortcuts" size="lg">
       <div className={classes.groups}>
-        {KEYS.map(({ title, keys }) => (
+        {[...KEYS, goTo].map(({ title, keys }) => (
           <section key={title}>
             <h3>{title}</h3>
             <dl>

@@ -5,7 +5,7 @@ type Entry = {
   path: string;
   label: string;
   icon: IconName;
-  /** What the screen reads. Without it the entry is shown, and instead of the screen what is missing. */
+  /** What the screen reads. Without it no menu has the entry, and its address shows what is missing. */
   scope: Scope;
   /** The key after `g`. */
   key: string;

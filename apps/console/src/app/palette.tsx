@@ -1,15 +1,25 @@
+import type { Scope } from '@quartermaster/client';
 import { Modal, useMantineColorScheme } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
 import { useSignOut } from '../components/use-sign-out.ts';
+import { holdsWithin, useMe } from '../data/me.ts';
 import { useProviders } from '../data/names.ts';
 import { useUrlState } from '../data/url-state.ts';
 import { useFound, useOpen } from './found-commands.ts';
-import { NAVIGATION } from './navigation.ts';
 import classes from './palette.module.css';
 import { useTenants } from './tenant-switcher.tsx';
+import { usePermittedNavigation } from './use-permitted-navigation.ts';
 
-type Command = { id: string; group: string; label: string; hint?: string; run: () => void };
+type Command = {
+  id: string;
+  group: string;
+  label: string;
+  hint?: string;
+  /** What the caller needs for it. Without it the palette does not offer it. */
+  scope?: Scope;
+  run: () => void;
+};
 
 const MAX_SHOWN = 40;
 
@@ -121,80 +131,94 @@ function useCommands(openHelp: () => void): Command[] {
   const signOut = useSignOut();
   const tenants = useTenants();
   const { list: providers } = useProviders();
-  const screens = NAVIGATION.flatMap(({ entries }) => entries).map(({ path, label, key }) => ({
-    id: `screen-${key}`,
-    group: 'Screen',
-    label,
-    hint: `g ${key}`,
-    run: () => void navigate({ to: path }),
-  }));
-  return [
+  const me = useMe();
+  const screens = usePermittedNavigation()
+    .flatMap(({ entries }) => entries)
+    .map(({ path, label, key }) => ({
+      id: `screen-${key}`,
+      group: 'Screen',
+      label,
+      hint: `g ${key}`,
+      run: () => void navigate({ to: path }),
+    }));
+  const commands: Command[] = [
     ...screens,
     { id: 'connect', group: 'Action', label: 'Connect an agent', run: () => void navigate({ to: '/connect' }) },
     {
       id: 'new-provider',
       group: 'Action',
       label: 'Declare a provider',
+      scope: 'providers:write',
       run: () => void navigate({ to: '/providers', search: { new: '1' } }),
     },
     {
       id: 'new-account',
       group: 'Action',
       label: 'Create a service account',
+      scope: 'service_accounts:write',
       run: () => void navigate({ to: '/accounts', search: { new: '1' } }),
     },
     {
       id: 'new-key',
       group: 'Action',
       label: 'Create a key: choose its account',
+      scope: 'credentials:write',
       run: () => void navigate({ to: '/accounts' }),
     },
     {
       id: 'invite',
       group: 'Action',
       label: 'Invite a person',
+      scope: 'tenants:write',
       run: () => void navigate(tenant === undefined ? { to: '/tenants' } : invitation(tenant)),
     },
     {
       id: 'new-tenant',
       group: 'Action',
       label: 'Create a tenant',
+      scope: 'tenants:write',
       run: () => void navigate({ to: '/tenants', search: { new: '1' } }),
     },
     {
       id: 'new-gateway',
       group: 'Action',
       label: 'Create a gateway',
+      scope: 'gateways:write',
       run: () => void navigate({ to: '/gateways', search: { new: '1' } }),
     },
     {
       id: 'new-manifest',
       group: 'Action',
       label: 'Write a manifest',
+      scope: 'manifests:write',
       run: () => void navigate({ to: '/manifests', search: { new: '1' } }),
     },
     {
       id: 'keys-expiring',
       group: 'View',
       label: 'Keys that expire this week',
+      scope: 'credentials:read',
       run: () => void navigate({ to: '/accounts', search: { view: 'expiring' } }),
     },
     {
       id: 'errors',
       group: 'View',
       label: 'Traces with errors',
+      scope: 'traces:read',
       run: () => void navigate({ to: '/traces', search: { errors: '1' } }),
     },
     {
       id: 'applied',
       group: 'View',
       label: 'Applied changes, to undo one',
+      scope: 'recommendations:read',
       run: () => void navigate({ to: '/changes', search: { view: 'applied' } }),
     },
     {
       id: 'access',
       group: 'Screen',
       label: 'Derived access, offboarding',
+      scope: 'credentials:read',
       run: () => void navigate({ to: '/access' }),
     },
     { id: 'profile', group: 'Screen', label: 'Profile and sessions', run: () => void navigate({ to: '/profile' }) },
@@ -221,6 +245,7 @@ function useCommands(openHelp: () => void): Command[] {
       run: () => void navigate({ to: '/providers/$providerId', params: { providerId: id } }),
     })),
   ];
+  return commands.filter(({ scope }) => scope === undefined || holdsWithin(me, scope));
 }
 
 function invitation(tenantId: string) {

@@ -20,6 +20,7 @@ import { SessionEnded } from './session-ended.tsx';
 import classes from './shell.module.css';
 import { TenantSwitcher, useTenantOutOfReach } from './tenant-switcher.tsx';
 import { Terms } from './terms.tsx';
+import { usePermittedNavigation } from './use-permitted-navigation.ts';
 import { useShellKeys } from './use-shell-keys.ts';
 import { UserMenu } from './user-menu.tsx';
 
@@ -99,7 +100,7 @@ function InvitationsNotice(): ReactNode {
 /** Memoised, because the address changes with each row that the user moves to. */
 const NavigationLinks = memo(function NavigationLinks(): ReactNode {
   const current = useLocation({ select: ({ pathname }) => pathname.split('/')[1] });
-  return NAVIGATION.map(({ title, entries }) => (
+  return usePermittedNavigation().map(({ title, entries }) => (
     <section key={title} className={classes.group}>
       <h2>{title}</h2>
       {entries.map(({ path, label, icon }) => (

@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { useKeys } from '../components/hotkeys.ts';
 import { runLatestAction } from '../components/toasts.tsx';
-import { NAVIGATION } from './navigation.ts';
+import { usePermittedNavigation } from './use-permitted-navigation.ts';
 
 /** How long after `g` the second key counts. */
 const SEQUENCE_MS = 1200;
@@ -10,6 +10,7 @@ const SEQUENCE_MS = 1200;
 /** The keys that work on every screen: ⌘K or Ctrl K, ?, z and g with a letter. */
 export function useShellKeys({ openPalette, openHelp }: { openPalette: () => void; openHelp: () => void }): void {
   const navigate = useNavigate();
+  const navigation = usePermittedNavigation();
   const pressedGAt = useRef(0);
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -22,7 +23,7 @@ export function useShellKeys({ openPalette, openHelp }: { openPalette: () => voi
       const isTyping = event.target instanceof HTMLElement && event.target.closest('input,textarea,[contenteditable]');
       const isInSequence = Date.now() - pressedGAt.current < SEQUENCE_MS;
       if (isTyping || event.metaKey || event.ctrlKey || event.altKey || !isInSequence) return;
-      const entry = NAVIGATION.flatMap(({ entries }) => entries).find(({ key }) => key === event.key);
+      const entry = navigation.flatMap(({ entries }) => entries).find(({ key }) => key === event.key);
       if (entry === undefined) return;
       pressedGAt.current = 0;
       event.preventDefault();
@@ -31,7 +32,7 @@ export function useShellKeys({ openPalette, openHelp }: { openPalette: () => voi
     };
     document.addEventListener('keydown', listen, true);
     return () => document.removeEventListener('keydown', listen, true);
-  }, [navigate, openPalette]);
+  }, [navigate, navigation, openPalette]);
   useKeys({
     '?': openHelp,
     z: runLatestAction,

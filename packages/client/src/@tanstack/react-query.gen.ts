@@ -1178,7 +1178,7 @@ export const countRuntimeObservationsQueryKey = (options?: Options<CountRuntimeO
 /**
  * Count runtime observations that need a decision
  *
- * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.
+ * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`, apart from `status` and `view`. 422 if more than 50,000 observations are in reach; filter by tenant then.
  */
 export const countRuntimeObservationsOptions = (options?: Options<CountRuntimeObservationsData>) => queryOptions<CountRuntimeObservationsResponse, CountRuntimeObservationsError, CountRuntimeObservationsResponse, ReturnType<typeof countRuntimeObservationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {

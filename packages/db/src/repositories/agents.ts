@@ -1,9 +1,11 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ExpressionBuilder } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
 import { inScope, placeColumns, placeOf, tupleIn } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import type { ObservationSubject } from './runtime-observations.ts';
 import { OTHER, type UsageSeries } from './usage-series.ts';
 
 /**
@@ -120,7 +122,10 @@ export async function listAgentManifests(
 }
 
 /** A usage series of an agent. */
-export type AgentSeries = Pick<UsageSeries, keyof TenantPlace | 'id' | 'agent' | 'providerId' | 'kind' | 'name'>;
+export type AgentSeries = Pick<
+  UsageSeries,
+  keyof TenantPlace | 'id' | 'agent' | 'providerId' | 'kind' | 'name' | 'nameKey'
+>;
 
 /** The usage series of some agents of a tenant. */
 export async function findSeriesOfAgents(
@@ -139,6 +144,7 @@ export async function findSeriesOfAgents(
     providerId: row.provider_id,
     kind: row.kind,
     name: row.name,
+    nameKey: row.name_key,
   }));
 }
 
@@ -146,13 +152,49 @@ const selectSeries = multiRowStatement(
   (db, rows: readonly { subTenant: string; agent: string }[], { tenantId }: { tenantId: string }) =>
     db
       .selectFrom('usage_series')
-      .select(['id', 'tenant_id', 'sub_tenant_id', 'agent', 'provider_id', 'kind', 'name'])
+      .select(['id', 'tenant_id', 'sub_tenant_id', 'agent', 'provider_id', 'kind', 'name', 'name_key'])
       .where('tenant_id', '=', tenantId)
       .where(isOfOneAgent)
       .where(
         tupleIn(
           ['sub_tenant_id', 'agent'],
           rows.map(({ subTenant, agent }) => [subTenant, agent]),
+        ),
+      ),
+);
+
+/** An observation with its risk, without its evidence, which may be large. */
+export type ObservedRisk = Pick<RuntimeObservation, 'id' | 'providerId' | 'kind' | 'name' | 'risk'> & {
+  nameKey: string;
+};
+
+/** The risks of the observations of some subjects in a place. */
+export async function findRisksInPlace(
+  db: Database,
+  place: TenantPlace,
+  subjects: readonly ObservationSubject[],
+): Promise<ObservedRisk[]> {
+  return (await selectRisks(db, subjects, placeColumns(place))).map((row) => ({
+    id: row.id,
+    providerId: row.provider_id,
+    kind: row.kind,
+    name: row.name,
+    nameKey: row.name_key,
+    risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
+  }));
+}
+
+const selectRisks = multiRowStatement(
+  (db, rows: readonly ObservationSubject[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
+    db
+      .selectFrom('runtime_observations')
+      .select(['id', 'provider_id', 'kind', 'name', 'name_key', 'risk'])
+      .where('tenant_id', '=', tenant_id)
+      .where('sub_tenant_id', '=', sub_tenant_id)
+      .where(
+        tupleIn(
+          ['provider_id', 'kind', 'name_key'],
+          rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
         ),
       ),
 );

@@ -442,6 +442,7 @@ export function toObservation(row: Row): RuntimeObservation {
     lastSpanId: row.last_span_id || null,
     // Old rows lack these members.
     evidence: {
+      agents: [],
       names: [],
       responseModels: [],
       ...(JSON.parse(row.evidence) as Partial<Evidence>),

@@ -19,6 +19,7 @@ type Drift = NonNullable<RuntimeObservation['drift']>;
 
 const NO_EVIDENCE = {
   serviceNames: [],
+  agents: [],
   serverAddresses: [],
   operations: [],
   accounts: [],

@@ -46,6 +46,7 @@ function mergedEvidence(a: Evidence, b: Evidence, blockedModels: readonly string
   const merged = (first: string[], second: string[]) => [...new Set([...first, ...second])].slice(0, MAX_SAMPLES);
   return {
     serviceNames: merged(a.serviceNames, b.serviceNames),
+    agents: merged(a.agents, b.agents),
     serverAddresses: merged(a.serverAddresses, b.serverAddresses),
     operations: merged(a.operations, b.operations),
     accounts: merged(a.accounts, b.accounts),

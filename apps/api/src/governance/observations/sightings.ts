@@ -24,6 +24,8 @@ export type Sighting = ObservationSubject & {
   /** Whether a call was added that was not counted before. Otherwise the spans only add details to calls that were counted before. */
   hasNewCall: boolean;
   serviceNames: Set<string>;
+  /** The agents that telemetry names as callers. */
+  agents: Set<string>;
   serverAddresses: Set<string>;
   operations: Set<string>;
   /** The spellings of the name. */
@@ -75,6 +77,7 @@ export function addEvidence(
 ): Evidence {
   return {
     serviceNames: merged(former?.serviceNames, sighting.serviceNames),
+    agents: merged(former?.agents, sighting.agents),
     serverAddresses: merged(former?.serverAddresses, sighting.serverAddresses),
     operations: merged(former?.operations, sighting.operations),
     accounts,

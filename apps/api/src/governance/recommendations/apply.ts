@@ -2,6 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import {
   type AppliedRecommendations,
   type ApplyRecommendationsInput,
+  type PlanRecommendationsInput,
   type Recommendation,
   REVIEWED_KINDS,
   type SkipReasonSchema,
@@ -29,7 +30,7 @@ import { newId } from '@quartermaster/db/ids.ts';
 import { covers, scopeOf, type TenantScope, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant, inRolledBackTransaction } from '@quartermaster/db/transaction.ts';
 import type { z } from 'zod';
-import { principalName } from '../../auth/principal.ts';
+import { principalName, reachOf } from '../../auth/principal.ts';
 import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { requireFound, valueError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
@@ -65,13 +66,32 @@ export async function applyRecommendations(
   providerId: string,
   body: ApplyRecommendationsInput,
 ): Promise<AppliedRecommendations> {
-  if (body.dryRun !== true) {
-    return auditedWrite(ctx, (trx, record, now) => applyChosen(ctx, { trx, record, now }, { providerId, body }));
-  }
-  const { db, now } = ctx.services;
-  return inRolledBackTransaction(db, (trx) =>
-    applyChosen(ctx, { trx, record: () => {}, now: now() }, { providerId, body }),
+  if (body.dryRun === true) return dryRunRecommendations(ctx, { providerId, body, sessionReach: ctx.reach });
+  return auditedWrite(ctx, (trx, record, now) =>
+    applyChosen(ctx, { trx, record, now }, { providerId, body, sessionReach: ctx.reach }),
   );
+}
+
+/** The dry run for callers who may read recommendations. It shows only the sessions that they may read as well. */
+export function planRecommendations(
+  ctx: CallerContext,
+  providerId: string,
+  body: PlanRecommendationsInput,
+): Promise<AppliedRecommendations> {
+  const sessionReach = reachOf(ctx.principal, 'gateway_sessions:read');
+  return dryRunRecommendations(ctx, { providerId, body: { ...body, dryRun: true }, sessionReach });
+}
+
+type Request = {
+  providerId: string;
+  body: ApplyRecommendationsInput;
+  /** Where the caller may see which sessions are revoked. */
+  sessionReach: TenantScope;
+};
+
+function dryRunRecommendations(ctx: CallerContext, request: Request): Promise<AppliedRecommendations> {
+  const { db, now } = ctx.services;
+  return inRolledBackTransaction(db, (trx) => applyChosen(ctx, { trx, record: () => {}, now: now() }, request));
 }
 
 type Write = { trx: Database; record: (change: AuditedChange) => void; now: Date };
@@ -79,7 +99,7 @@ type Write = { trx: Database; record: (change: AuditedChange) => void; now: Date
 async function applyChosen(
   ctx: CallerContext,
   { trx, record, now }: Write,
-  { providerId, body }: { providerId: string; body: ApplyRecommendationsInput },
+  { providerId, body, sessionReach }: Request,
 ): Promise<AppliedRecommendations> {
   const dryRun = body.dryRun ?? false;
   let provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
@@ -115,7 +135,7 @@ async function applyChosen(
   if (applied.some(({ change }) => change.target.type === 'provider')) {
     revokedSessions.push(...(await revokeSessionsOfChangedProvider(trx, record, provider, now)));
   }
-  return { providerId, dryRun, applied, skipped, revokedSessions: visibleSessions(ctx.reach, revokedSessions) };
+  return { providerId, dryRun, applied, skipped, revokedSessions: visibleSessions(sessionReach, revokedSessions) };
 }
 
 type ApplyOptions = {

@@ -8,7 +8,7 @@ import { answerPage } from '../../http/cursors.ts';
 import { requireFound } from '../../platform/errors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
 import type { CallerContext } from '../../auth/context.ts';
-import { applyRecommendations } from './apply.ts';
+import { applyRecommendations, planRecommendations } from './apply.ts';
 import { dismissRecommendation, requireRecommendation } from './dismiss.ts';
 import { dismissMany } from './dismiss-many.ts';
 import { undoRecommendation, undoRecommendations } from './undo.ts';
@@ -38,6 +38,10 @@ export const recommendationsRouter = router({
   applyToProvider: conditionalEndpoint(contract.applyProviderRecommendations, async (ctx, { path }) =>
     requireFound(await findProvider(ctx.services.db, ctx.reach, path.provider_id), 'provider_not_found'),
   ).mutation(({ ctx, input }) => applyRecommendations(ctx, input.path.provider_id, input.body)),
+
+  planForProvider: endpoint(contract.planProviderRecommendations).mutation(({ ctx, input }) =>
+    planRecommendations(ctx, input.path.provider_id, input.body),
+  ),
 
   dismiss: conditionalEndpoint(contract.dismissRecommendation, current).mutation(({ ctx, input }) =>
     dismissRecommendation(ctx, input.path.recommendation_id, input.body.reason),

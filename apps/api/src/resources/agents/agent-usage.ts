@@ -1,5 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { findActiveTimes, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
+import { type AgentSeries, findActiveTimes, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
 import type { RollupRange, UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { Pricer } from '../../telemetry/pricing/pricer.ts';
@@ -11,8 +11,14 @@ const SERIES_PER_POINT = 200;
 
 type AgentSums = Pick<UsageSums, 'calls' | 'errors' | 'inputTokens' | 'outputTokens'>;
 
-/** The usage of one agent, and when its first and its last call began. */
-export type AgentActivity = { sums: AgentSums; cost: CostSum; firstCallAt: string | null; lastCallAt: string | null };
+/** The usage of one agent, when its first and its last call began, and everything that it was ever counted to use. */
+export type AgentActivity = {
+  sums: AgentSums;
+  cost: CostSum;
+  firstCallAt: string | null;
+  lastCallAt: string | null;
+  uses: AgentSeries[];
+};
 
 /**
  * The usage of some agents.
@@ -38,6 +44,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
       ranges,
       each: 'series',
     })) {
+      const seriesById = new Map(batch.map((one) => [one.id, one]));
       const activityOf = new Map(
         batch.flatMap((one) => {
           const agent = byName.get(`${one.subTenantId ?? ''}\n${one.agent}`);
@@ -54,7 +61,9 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
       }
       for (const { seriesId, firstCallAt, lastCallAt } of await findActiveTimes(db, { tenantId }, ids)) {
         const activity = activityOf.get(seriesId);
-        if (!activity) continue;
+        const used = seriesById.get(seriesId);
+        if (!activity || !used) continue;
+        activity.uses.push(used);
         if (activity.firstCallAt === null || firstCallAt < activity.firstCallAt) activity.firstCallAt = firstCallAt;
         if (activity.lastCallAt === null || lastCallAt > activity.lastCallAt) activity.lastCallAt = lastCallAt;
       }
@@ -65,7 +74,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
 }
 
 function noActivity(): AgentActivity {
-  return { sums: noSums(), cost: new CostSum(), firstCallAt: null, lastCallAt: null };
+  return { sums: noSums(), cost: new CostSum(), firstCallAt: null, lastCallAt: null, uses: [] };
 }
 
 export function noSums(): AgentSums {

@@ -21,6 +21,7 @@ import { firstInOrder } from '../../platform/first-in-order.ts';
 import { CostSum } from '../../telemetry/pricing/token-price.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, type TimeRange, timeRange } from '../../telemetry/usage/time-range.ts';
+import { findUsedObservations, worstRisk } from './agent-risk.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey } from './known-agents.ts';
 
@@ -69,11 +70,12 @@ export async function listAgents(
   const shown = rest.slice(0, limit).map(({ agent }) => agent);
   const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);
+  const used = await findUsedObservations(db, shown, (agent) => activities.get(agent)?.uses ?? []);
   return {
     range,
     items: shown
       .filter((agent) => isKnown(agent, activities.get(agent)))
-      .map((agent) => toAgent(agent, observations, activities.get(agent))),
+      .map((agent) => toAgent(agent, { observations, used: used.get(agent), activity: activities.get(agent) })),
     next: rest.length > limit ? (rest[limit - 1]?.key ?? null) : null,
   };
 }
@@ -117,8 +119,11 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const agentGroups = groups.filter(({ usage }) => usage.subTenantId === agent.subTenantId);
   const uses = await usesOf(ctx, agent, agentGroups);
   const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
+  const activity = activities.get(agent);
+  const observations = await observationsOf(ctx, [agent]);
+  const used = await findUsedObservations(db, [agent], () => activity?.uses ?? []);
   return {
-    ...toAgent(agent, await observationsOf(ctx, [agent]), activities.get(agent)),
+    ...toAgent(agent, { observations, used: used.get(agent), activity }),
     ...range,
     uses: uses.slice(0, MAX_AGENT_USES),
     omittedUses: Math.max(0, uses.length - MAX_AGENT_USES),
@@ -194,7 +199,14 @@ function isKnown({ declared, observationIds }: KnownAgent, activity: AgentActivi
   return declared || observationIds.length > 0 || activity?.lastCallAt != null;
 }
 
-function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActivity | undefined): Agent {
+type Seen = {
+  observations: ObservationsById;
+  /** The observations of what it uses. */
+  used: Parameters<typeof worstRisk>[0] | undefined;
+  activity: AgentActivity | undefined;
+};
+
+function toAgent(agent: KnownAgent, { observations: byId, used = [], activity }: Seen): Agent {
   const { tenantId, subTenantId, name, declared, manifestId } = agent;
   const observations = agent.observationIds.toSorted().flatMap((id) => byId.get(id) ?? []);
   const accounts = [
@@ -215,6 +227,7 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
     observations: observations
       .slice(0, MAX_OBSERVATIONS_SHOWN)
       .map(({ id, providerId, unknown, status, risk }) => ({ id, providerId, unknown, status, risk })),
+    risk: worstRisk([...observations, ...used]),
     accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
     firstSeenAt: times.toSorted()[0] ?? null,
     lastSeenAt: latest([...seen, activity?.lastCallAt ?? null]),

@@ -69,6 +69,7 @@ function emptySighting(provider: Provider, use: Use): Sighting {
     latest: '',
     hasNewCall: false,
     serviceNames: new Set(),
+    agents: new Set(),
     serverAddresses: new Set(),
     operations: new Set(),
     names: new Set(),
@@ -98,6 +99,7 @@ function count(counted: Counted, { call, traceId, by, isRecounted = false }: Cal
     sighting.lastTraceId = traceId;
     sighting.lastSpanId = traceId === null ? null : call.span.spanId;
   }
+  sample(sighting.agents, call.namedAgent);
   for (const { span, use } of call.reports) {
     sample(sighting.serviceNames, span.serviceName);
     sample(sighting.serverAddresses, span.serverAddress);

@@ -15,6 +15,8 @@ export type Call = {
   provider: CallUse['provider'];
   /** The nearest agent around the call, otherwise the agent that its spans name, otherwise its service. */
   agent: string;
+  /** The same without the service. Null if telemetry names no agent. */
+  namedAgent: string | null;
   /** Milliseconds since 1970. */
   countedAt: number;
   durationUs: number;
@@ -270,16 +272,14 @@ function callOf(
     }
     return null;
   };
+  // The span of an agent's call names the called agent, not the caller.
+  const namedAgent = agent ?? (use.kind === 'agent' ? null : firstOf((memberSpan) => memberSpan.agent));
   return {
     kind: use.kind,
     name: nameOf(members, best),
     provider,
-    // The span of an agent's call names the called agent, not the caller.
-    agent:
-      agent ??
-      (use.kind === 'agent' ? null : firstOf((memberSpan) => memberSpan.agent)) ??
-      firstOf((memberSpan) => memberSpan.serviceName) ??
-      UNNAMED_SERVICE,
+    agent: namedAgent ?? firstOf((memberSpan) => memberSpan.serviceName) ?? UNNAMED_SERVICE,
+    namedAgent,
     countedAt: span.countedAt,
     durationUs: span.end - span.start,
     failed:

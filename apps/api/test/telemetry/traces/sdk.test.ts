@@ -276,6 +276,8 @@ function seen(account: string, name: string, operation: string, { address = '', 
     occurrences: 1,
     evidence: {
       serviceNames: ['travel-agent'],
+      // The planner calls the model and the tool, and nobody calls the planner.
+      agents: operation === 'invoke_agent' ? [] : ['planner'],
       serverAddresses: address === '' ? [] : [address],
       operations: [operation],
       accounts: [account],

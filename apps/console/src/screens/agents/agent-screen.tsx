@@ -1,4 +1,4 @@
-import type { AgentDetail, AgentUse } from '@quartermaster/client';
+import type { AgentDetail, AgentRisk, AgentUse } from '@quartermaster/client';
 import { getAgentOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
@@ -7,7 +7,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { CostText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatNumber, plural } from '../../components/format.ts';
-import { MeaningMark, Tag } from '../../components/marks.tsx';
+import { MeaningMark, RiskMark, Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { RangeFilter } from '../../components/range-filter.tsx';
@@ -20,6 +20,7 @@ import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { apiPath } from '../../data/curl.ts';
 import classes from './agents.module.css';
+import { FACTOR_TITLES } from '../inbox/meaning.ts';
 import { UsageCharts } from '../usage/usage-charts.tsx';
 
 const keyOf = ({ providerId, kind, name }: AgentUse) => `${providerId}/${kind}/${name}`;
@@ -118,6 +119,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
         <>
           {name}
           <MeaningMark meaning={declared ? 'declared' : 'unknown'} />
+          {agent.risk !== null && <RiskMark level={agent.risk.level} />}
         </>
       }
       summary={<Summary agent={agent} />}
@@ -172,10 +174,11 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
 }
 
 function Summary({ agent }: { agent: AgentDetail }): ReactNode {
-  const { name, accounts, manifestId } = agent;
+  const { name, accounts, manifestId, risk } = agent;
   return (
     <div className={classes.facts}>
       {placeOf(agent)}
+      {risk !== null && risk.causes.length > 0 && <RiskCauses agent={agent} risk={risk} />}
       <span>
         acts as{' '}
         {accounts.map((account, index) => (
@@ -213,6 +216,28 @@ function Summary({ agent }: { agent: AgentDetail }): ReactNode {
         </Link>
       )}
     </div>
+  );
+}
+
+/** Why the risk is as high as it is: the observations, each with its strongest factor first. */
+function RiskCauses({ agent, risk }: { agent: AgentDetail; risk: AgentRisk }): ReactNode {
+  return (
+    <span>
+      {risk.level} risk:{' '}
+      {risk.causes.map(({ observationId, name, factors }, index) => (
+        <span key={observationId}>
+          {index > 0 && ', '}
+          <Link
+            to="/inbox"
+            search={(before) => ({ tenant: before['tenant'], view: 'all', item: observationId })}
+            title={factors.map(({ reason }) => reason).join(' ')}
+          >
+            {name === agent.name ? 'the agent itself' : name}
+          </Link>{' '}
+          <span className="dim">({FACTOR_TITLES[factors[0]?.factor ?? 'unknown_item'].toLowerCase()})</span>
+        </span>
+      ))}
+    </span>
   );
 }
 

@@ -21,8 +21,6 @@ import { AgentsCsv } from './agents-csv.tsx';
 
 const keyOf = ({ id }: Agent) => id;
 
-const RANK = { low: 0, medium: 1, high: 2 } as const;
-
 const COLUMNS: Column<Agent>[] = [
   {
     key: 'meaning',
@@ -44,7 +42,7 @@ const COLUMNS: Column<Agent>[] = [
     key: 'risk',
     header: 'Risk',
     width: '80px',
-    cell: ({ observations }) => <HighestRisk observations={observations} />,
+    cell: ({ risk }) => risk !== null && <RiskMark level={risk.level} />,
   },
   { key: 'place', isWideOnly: true, header: 'Tenant', width: 'minmax(120px, 1.4fr)', cell: placeOf },
   {
@@ -73,11 +71,6 @@ const COLUMNS: Column<Agent>[] = [
   { key: 'last', header: 'Last seen', width: '92px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   ...Object.values(usageColumns(({ usage }: Agent) => usage)),
 ];
-
-function HighestRisk({ observations }: Pick<Agent, 'observations'>): ReactNode {
-  const highest = observations.map(({ risk }) => risk.level).toSorted((a, b) => RANK[b] - RANK[a])[0];
-  return highest === undefined ? null : <RiskMark level={highest} />;
-}
 
 const ORDERS = { last: 'last_seen_at', calls: 'calls', errors: 'errors', tokens: 'tokens' };
 

@@ -1,8 +1,6 @@
 import type { ReactNode } from 'react';
 import { Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { MissingScope } from '../../components/states.tsx';
-import { holdsWithin, useMe } from '../../data/me.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { type ClosedStatus, ClosedChanges } from './closed-changes.tsx';
@@ -19,8 +17,6 @@ const SUMMARIES: Record<'plan' | ClosedStatus, string> = {
 export function ChangesScreen(): ReactNode {
   const [state] = useUrlState();
   const filter = useTenantFilter();
-  // The plan is a dry run.
-  const mayPlan = holdsWithin(useMe(), 'recommendations:apply', state['tenant']);
   const view = (state['view'] ?? 'plan') as keyof typeof SUMMARIES;
   const query = { ...filter, status: view === 'plan' ? 'open' : view };
   return (
@@ -41,8 +37,7 @@ export function ChangesScreen(): ReactNode {
         />
       }
     >
-      {view !== 'plan' && <ClosedChanges status={view} />}
-      {view === 'plan' && (mayPlan ? <OpenPlan /> : <MissingScope scope="recommendations:apply" />)}
+      {view === 'plan' ? <OpenPlan /> : <ClosedChanges status={view} />}
     </Screen>
   );
 }

@@ -2,6 +2,7 @@ import {
   type AppliedRecommendations,
   applyProviderRecommendations,
   listRecommendations,
+  planProviderRecommendations,
   type SkippedRecommendation,
 } from '@quartermaster/client';
 import { useQueries, useQuery } from '@tanstack/react-query';
@@ -53,7 +54,7 @@ export function OpenPlan(): ReactNode {
       queryKey: ['plan', providerId],
       queryFn: async ({ signal }: { signal: AbortSignal }) => {
         const path = { provider_id: providerId };
-        return (await applyProviderRecommendations({ path, body: { dryRun: true }, signal, throwOnError: true })).data;
+        return (await planProviderRecommendations({ path, signal, throwOnError: true })).data;
       },
     })),
   });

@@ -6,6 +6,7 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { Time } from '../../components/time.tsx';
 import { providerLabel } from '../../data/names.ts';
+import { Callers } from './callers.tsx';
 import { meaningOf } from './meaning.ts';
 
 type Options = {
@@ -90,7 +91,7 @@ export function observationColumns({ providers, view, isNarrow }: Options): Colu
       header: 'Called by',
       isWideOnly: true,
       width: 'minmax(110px, 1.2fr)',
-      cell: ({ evidence }) => <span title={evidence.serviceNames.join(', ')}>{evidence.serviceNames.join(', ')}</span>,
+      cell: Callers,
     },
     ...(withStatus ? [] : [FIRST_SEEN_COLUMN]),
     {

@@ -173,6 +173,11 @@ export function InboxScreen(): ReactNode {
         <SplitList
           above={
             <OverviewStrip
+              provider={state['provider']}
+              kind={state['kind'] as RuntimeObservation['kind'] | undefined}
+              hasOtherFilter={['q', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])].some(
+                (name) => state[name] !== undefined,
+              )}
               newObservations={view === 'new' && list.problem === null ? list.items : null}
               hasMore={list.hasMore}
             />

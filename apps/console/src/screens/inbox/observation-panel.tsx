@@ -10,6 +10,7 @@ import { Time } from '../../components/time.tsx';
 import { holds, useMe } from '../../data/me.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { apiPath } from '../../data/curl.ts';
+import { namesText } from './callers.tsx';
 import { Decision } from './decision.tsx';
 import { FACTOR_TITLES, meaningOf } from './meaning.ts';
 import classes from './panel.module.css';
@@ -26,6 +27,7 @@ export function ObservationPanel({
   const { byId } = useProviders();
   const { kind, name, providerId, risk, evidence, drift, review, lastTraceId, lastSpanId } = observation;
   const mayReadAudit = holds(useMe(), 'audit_events:read');
+  const mayReadUsage = holds(useMe(), 'usage:read', observation);
   const others = evidence.names.filter((each) => each !== name);
   return (
     <SidePanel
@@ -94,7 +96,13 @@ export function ObservationPanel({
       <Section title="Who uses it">
         <Facts
           facts={[
-            ['Services', evidence.serviceNames.join(', ')],
+            [
+              'Agents',
+              evidence.agents.length === 0 && evidence.serviceNames.length > 0
+                ? 'Telemetry names only the services.'
+                : namesText(evidence.agents),
+            ],
+            ['Services', namesText(evidence.serviceNames)],
             ['Environments', evidence.environments.join(', ')],
             [
               'Accounts',
@@ -111,6 +119,17 @@ export function ObservationPanel({
             [
               'Calls',
               `${formatNumber(observation.occurrences)}, of which ${plural(evidence.errors, 'failed', 'failed')}`,
+            ],
+            [
+              'All callers',
+              observation.occurrences > 0 && mayReadUsage ? (
+                <RowLink
+                  path="/usage"
+                  search={{ tenant: observation.tenantId, view: 'agents', kind, provider: providerId, name }}
+                >
+                  Agents and services, with their calls
+                </RowLink>
+              ) : null,
             ],
             ['First seen', <Time key="first" at={observation.firstSeenAt} />],
             ['Last seen', <Time key="last" at={observation.lastSeenAt} />],

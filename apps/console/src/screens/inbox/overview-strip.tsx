@@ -13,15 +13,26 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_ROWS = 2000;
 
 type Props = {
+  provider: string | undefined;
+  kind: Usage['kind'] | undefined;
+  /** Whether the list has a filter that usage does not have. The figures of usage would then be about more than the list. */
+  hasOtherFilter: boolean;
   /** The observations without a decision. Null where the view shows others. */
   newObservations: readonly RuntimeObservation[] | null;
   /** Whether there are more of them. */
   hasMore: boolean;
 };
 
-/** The last two weeks in a few numbers: what the decisions are about. */
-export const OverviewStrip = memo(function OverviewStrip({ newObservations, hasMore }: Props): ReactNode {
-  const filter = useTenantFilter();
+/** The last two weeks in a few numbers: what the decisions are about. The figures have the filters of the list. */
+export const OverviewStrip = memo(function OverviewStrip(props: Props): ReactNode {
+  const { provider, kind, hasOtherFilter, newObservations, hasMore } = props;
+  const tenant = useTenantFilter();
+  const filter = {
+    ...tenant,
+    ...(provider !== undefined && { provider_id: provider }),
+    ...(kind != null && { kind }),
+  };
+  const isFiltered = hasOtherFilter || provider !== undefined || kind != null;
   const mayRead = holds(useMe(), 'usage:read');
   const days = lastDays();
   const from = `${days[0]}T00:00:00Z`;
@@ -38,16 +49,18 @@ export const OverviewStrip = memo(function OverviewStrip({ newObservations, hasM
         };
         return (await listUsage({ query, signal, throwOnError: true })).data;
       }, MAX_ROWS),
-    enabled: mayRead,
+    enabled: mayRead && !hasOtherFilter,
   });
   const ofUsage = useMemo(() => usageTiles(data?.items ?? []), [data]);
-  if (!mayRead || data === undefined || data.items.length === 0) return null;
+  if (!mayRead || (data === undefined && !hasOtherFilter)) return null;
+  if (data?.items.length === 0 && !isFiltered) return null;
   const tiles = [
-    ...ofUsage.map((tile) => ({ ...tile, isPart: !data.isComplete })),
+    ...(hasOtherFilter || data === undefined ? [] : ofUsage.map((tile) => ({ ...tile, isPart: !data.isComplete }))),
     ...(newObservations === null
       ? []
       : [{ label: 'New', values: countsByDay(days, newObservations), isPart: hasMore }]),
   ];
+  if (tiles.length === 0) return null;
   return (
     <ul className={classes.strip} aria-label={`The last ${DAYS} days`}>
       {tiles.map(({ label, values, isPart }) => (

@@ -179,6 +179,7 @@ export function useInboxCounts({
   kind,
   q,
   environment,
+  risk,
 }: UrlState): RuntimeObservationCounts | undefined {
   const tenant = useTenantFilter();
   const query = {
@@ -188,6 +189,7 @@ export function useInboxCounts({
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
     ...(q !== undefined && { text: q }),
     ...(environment !== undefined && { environment }),
+    ...(risk !== undefined && { min_risk: risk as RuntimeObservation['risk']['level'] }),
   };
   const { data } = useQuery({
     queryKey: ['observation-counts', query] as const,

@@ -1,4 +1,8 @@
-import { type AppliedRecommendations, applyProviderRecommendations } from '@quartermaster/client';
+import {
+  type AppliedRecommendations,
+  applyProviderRecommendations,
+  planProviderRecommendations,
+} from '@quartermaster/client';
 import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
@@ -24,12 +28,10 @@ export function PlanScreen(): ReactNode {
   const [receipt, setReceipt] = useState<AppliedPlan | null>(null);
   const path = { provider_id: providerId };
   const provider = useQuery(getProviderOptions({ path }));
-  // The plan is a dry run.
-  const mayPlan = holds(useMe(), 'recommendations:apply', provider.data);
+  const mayPlan = holds(useMe(), 'recommendations:read', provider.data);
   const plan = useQuery({
     queryKey: ['plan', providerId],
-    queryFn: async ({ signal }) =>
-      (await applyProviderRecommendations({ path, body: { dryRun: true }, signal, throwOnError: true })).data,
+    queryFn: async ({ signal }) => (await planProviderRecommendations({ path, signal, throwOnError: true })).data,
     enabled: mayPlan,
   });
   const apply = useAction({
@@ -56,8 +58,8 @@ export function PlanScreen(): ReactNode {
       summary="What would change if everything that was decided were applied now."
       request={{
         method: 'POST',
-        path: apiPath`/v1/providers/${providerId}/recommendations/apply`,
-        body: { dryRun: true },
+        path: apiPath`/v1/providers/${providerId}/recommendations/plan`,
+        body: {},
       }}
       actions={
         <ActionButton
@@ -72,7 +74,7 @@ export function PlanScreen(): ReactNode {
       }
     >
       {receipt !== null && <Receipt receipt={receipt} close={() => setReceipt(null)} />}
-      {!mayPlan && <MissingScope scope="recommendations:apply" />}
+      {!mayPlan && <MissingScope scope="recommendations:read" />}
       {mayPlan && plan.error !== null && <Failed problem={problemOf(plan.error)} retry={() => void plan.refetch()} />}
       {plan.isLoading && <Loading />}
       {plan.data !== undefined && <PlanBody plan={plan.data} />}

@@ -8,6 +8,7 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { Callers } from '../inbox/callers.tsx';
 import { meaningOf } from '../inbox/meaning.ts';
 
 const keyOf = ({ id }: RuntimeObservation) => id;
@@ -38,7 +39,7 @@ const COLUMNS: Column<RuntimeObservation>[] = [
     header: 'Called by',
     isWideOnly: true,
     width: 'minmax(140px, 1fr)',
-    cell: ({ evidence }) => evidence.serviceNames.join(', '),
+    cell: Callers,
   },
   { key: 'last', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   {

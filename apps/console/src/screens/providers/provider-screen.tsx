@@ -187,7 +187,7 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
         Sync now
       </ActionButton>
       <ActionButton
-        scope="recommendations:apply"
+        scope="recommendations:read"
         place={provider}
         onClick={() => void navigate({ to: '/providers/$providerId/plan', params: { providerId: id } })}
       >
