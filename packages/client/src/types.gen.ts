@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -3644,10 +3644,49 @@ export type RuntimeObservationCounts = {
     byRisk: RiskCounts;
 };
 
+/**
+ * How many observations have each risk level.
+ */
 export type RiskCounts = {
     low: number;
     medium: number;
     high: number;
+};
+
+/**
+ * Groups of observations, each with its size.
+ */
+export type ObservationGroups = {
+    /**
+     * Those with the most observations of high risk first, then of medium risk, then of any.
+     */
+    items: Array<ObservationGroup>;
+    /**
+     * How many groups there are. The answer has the first 100.
+     */
+    total: number;
+};
+
+/**
+ * Observations at one provider, or of what one agent called.
+ */
+export type ObservationGroup = {
+    /**
+     * The id of the provider, or the name of the agent. The filter `provider_id` or `agent` selects the group.
+     */
+    key: string;
+    /**
+     * How many observations of the group the filters match.
+     */
+    count: number;
+    /**
+     * The same by risk level.
+     */
+    byRisk: RiskCounts;
+    /**
+     * The latest time at which one of them was seen.
+     */
+    lastSeenAt: Timestamp;
 };
 
 /**
@@ -7642,9 +7681,13 @@ export type ListProvidersData = {
          */
         name?: string | null;
         /**
-         * Only providers whose name contains this text, compared case-insensitively.
+         * Only providers whose name or display name contains this text. The name is compared case-insensitively, and so are ASCII letters of the display name.
          */
         text?: string | null;
+        /**
+         * `created_at`: newest first. `name`: by the display name, or else the name. `kind`, `status`: in alphabetical order. `health`: `failing` first, then `doubtful`, `unknown` and `healthy`. `inventory_synced_at`: the last sync first. Any order but `created_at` is refused (422) if more than 20,000 providers are in reach: filter by tenant then. A provider that changes while you read page after page may come twice or be left out.
+         */
+        sort?: 'created_at' | 'name' | 'kind' | 'status' | 'health' | 'inventory_synced_at';
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -9611,9 +9654,9 @@ export type ListRuntimeObservationsData = {
          */
         last_seen_before?: string | null;
         /**
-         * `created_at`: newest first, by when they were first received. `last_seen_at`: last seen first.
+         * `created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case.
          */
-        sort?: 'created_at' | 'last_seen_at';
+        sort?: 'created_at' | 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name';
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -9777,6 +9820,128 @@ export type CountRuntimeObservationsResponses = {
 };
 
 export type CountRuntimeObservationsResponse = CountRuntimeObservationsResponses[keyof CountRuntimeObservationsResponses];
+
+export type GroupRuntimeObservationsData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * true: only observations of what neither an inventory item nor an active manifest declares. false: only observations of what is declared.
+         */
+        unknown?: boolean | null;
+        /**
+         * Only observations with this status.
+         */
+        status?: RuntimeObservationStatus | null;
+        /**
+         * Only observations of this view.
+         */
+        view?: ObservationView | null;
+        /**
+         * Only observations with at least this risk level. `low` gives all of them.
+         */
+        min_risk?: 'low' | 'medium' | 'high' | null;
+        /**
+         * Only observations at this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only observations of this kind.
+         */
+        kind?: InventoryKind | null;
+        /**
+         * Only observations with exactly this name.
+         */
+        name?: string | null;
+        /**
+         * Only observations whose name contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * Only observations of what this agent or service called, by its usage.
+         */
+        agent?: string | null;
+        /**
+         * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        account?: string | null;
+        /**
+         * Only observations that were seen in this environment, in any case: `production`.
+         */
+        environment?: string | null;
+        /**
+         * Only observations that were first seen after this time.
+         */
+        first_seen_after?: string | null;
+        /**
+         * Only observations that were first seen before this time.
+         */
+        first_seen_before?: string | null;
+        /**
+         * Only observations that were last seen after this time.
+         */
+        last_seen_after?: string | null;
+        /**
+         * Only observations that were last seen before this time.
+         */
+        last_seen_before?: string | null;
+        /**
+         * What the groups are.
+         */
+        by: 'provider' | 'agent';
+    };
+    url: '/v1/runtime-observations/groups';
+};
+
+export type GroupRuntimeObservationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GroupRuntimeObservationsError = GroupRuntimeObservationsErrors[keyof GroupRuntimeObservationsErrors];
+
+export type GroupRuntimeObservationsResponses = {
+    /**
+     * Groups of observations, each with its size.
+     */
+    200: ObservationGroups;
+};
+
+export type GroupRuntimeObservationsResponse = GroupRuntimeObservationsResponses[keyof GroupRuntimeObservationsResponses];
 
 export type ReviewRuntimeObservationsData = {
     body: ReviewRuntimeObservationsInput;
@@ -11501,6 +11666,10 @@ export type ListMembershipsData = {
          */
         status?: MembershipStatus | null;
         /**
+         * Only memberships whose email contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
          * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
@@ -12335,6 +12504,10 @@ export type ListUsersData = {
          * Only the user with this email, compared case-insensitively.
          */
         email?: string | null;
+        /**
+         * Only users whose display name or email contains this text, compared case-insensitively.
+         */
+        text?: string | null;
         /**
          * The maximum number of records on a page: 1 to 100.
          */
