@@ -169,7 +169,7 @@ function useCommands(openHelp: () => void): Command[] {
       id: 'invite',
       group: 'Action',
       label: 'Invite a person',
-      scope: 'tenants:write',
+      scope: 'memberships:write',
       run: () => void navigate(tenant === undefined ? { to: '/tenants' } : invitation(tenant)),
     },
     {
