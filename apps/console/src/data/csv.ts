@@ -2,7 +2,7 @@ import type { Page } from './page.ts';
 import { problemOf } from './problem.ts';
 
 /** Rows of one file at most. They are read by 500 requests or fewer, and a spreadsheet still opens the file. */
-export const MAX_CSV_ROWS = 50_000;
+const MAX_CSV_ROWS = 50_000;
 
 /** How often a page is asked for again after an answer 429. */
 const MAX_WAITS = 10;

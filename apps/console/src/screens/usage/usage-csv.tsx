@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { CsvButton } from '../../components/csv-button.tsx';
 import type { CsvSource } from '../../data/csv.ts';
 
-export type UsageQuery = NonNullable<NonNullable<Parameters<typeof listUsage>[0]>['query']>;
+type UsageQuery = NonNullable<NonNullable<Parameters<typeof listUsage>[0]>['query']>;
 
 type Row = Usage & Pick<UsagePage, 'from' | 'to'>;
 
