@@ -137,7 +137,7 @@ test('a form says at each field in words what the server refuses, and says how l
   ] as const) {
     const field = dialog.getByRole('textbox', { name });
     expect(await field.getAttribute('aria-invalid')).toBe('true');
-    const described = (await field.getAttribute('aria-describedby'))?.split(' ') ?? [];
+    const described = (await field.getAttribute('aria-describedby'))?.split(/\s+/) ?? [];
     const texts = await Promise.all(described.map((id) => page.locator(`[id="${id}"]`).textContent()));
     expect(texts, name).toContain(error);
   }
