@@ -29,6 +29,8 @@ async function fillOtherTables(server: TestServer, tenantId: string): Promise<vo
   const headers = { 'idempotency-key': unique('key') };
   const body = { name: unique('other'), kind: 'llm', aliases: [unique('alias')] };
   await server.ok('POST', '/v1/providers', { as: { key }, headers, body });
+  const price = { tenantId, modelPattern: 'model', validFrom: '2026-01-01', inputPrice: 1, outputPrice: 2 };
+  await server.ok('POST', '/v1/prices', { as: server.admin, body: price });
   await server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { gateways: 500 } });
   await sumStoredBytes(db);
   await db.insertInto('stored_bytes_changes').values({ tenant_id: tenantId, id: 'c', bytes: 1 }).execute();

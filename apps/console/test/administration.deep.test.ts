@@ -609,6 +609,7 @@ test('the audit suggests the operations that exist while the user types, and is 
       'list_provider_runtime_observations',
       'list_runtime_observations',
       'count_runtime_observations',
+      'group_runtime_observations',
       'review_runtime_observations',
     ].toSorted(),
   );

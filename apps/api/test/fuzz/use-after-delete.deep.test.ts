@@ -31,7 +31,8 @@ const OTHERWISE: Record<string, Record<string, number>> = {
   revoke_gateway_session: { get_gateway_session: 200, list_gateway_session_grants: 200 },
   delete_provider_credential: { put_provider_credential: 200 },
   delete_provider_secret_header: { put_provider_secret_header: 200 },
-  // The user remains, and both operations are idempotent.
+  // The user remains, and these operations are idempotent.
+  withdraw_identity_relink: { get_identity_relink: 200, allow_identity_relink: 200, withdraw_identity_relink: 200 },
   revoke_platform_administrator: { grant_platform_administrator: 200, revoke_platform_administrator: 200 },
 };
 

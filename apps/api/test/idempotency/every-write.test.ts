@@ -31,6 +31,7 @@ test('every operation except reads, searches and the receiver of telemetry accep
     'ingest_metrics',
     'ingest_traces',
     'introspect_gateway_session',
+    'plan_provider_recommendations',
     'search_credentials',
     'search_service_accounts',
   ]);
