@@ -250,6 +250,7 @@ test('a plan has what was approved, although telemetry caused more than a thousa
   const { page, done } = await world.open(`/changes?tenant=${tenantId}`);
   await page.getByRole('heading', { name: '1 added, 0 changed, 0 removed at 1 provider' }).waitFor();
   await page.getByRole('button', { name: 'Apply 1 change' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Apply all 1' }).click();
   await page.getByText('1 change applied.').waitFor();
   await done();
 });

@@ -27,6 +27,7 @@ const readable = operations.filter(({ operation }) => operation.record !== undef
 
 /** Writes that do not change a single existing record. */
 const UNCONDITIONAL = [
+  'allow_identity_relink',
   'create_gateway',
   'create_gateway_session',
   'create_inventory_item',
@@ -37,14 +38,18 @@ const UNCONDITIONAL = [
   'create_service_account',
   'create_service_account_key',
   'create_tenant',
+  // A price is never read by itself, so it has no tag.
+  'delete_price',
   'dismiss_recommendations',
   'register_user',
   'review_runtime_observations',
   'revoke_derived_access',
   'revoke_my_session',
+  'set_price',
   'sync_provider_inventory',
   'undo_recommendations',
   'update_tenant_limits',
+  'withdraw_identity_relink',
 ];
 
 function send(
