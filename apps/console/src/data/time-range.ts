@@ -25,17 +25,22 @@ export type TimeRange = { from?: string; to?: string };
  * the same range in every time zone.
  *
  * @param step what the ends are multiples of, in milliseconds. Both ends are rounded up, so that two ranges that follow each other
- *   have nothing in common
+ *   have nothing in common. A range has at least one of them: while a person types, its end may be before its start
  */
 export function useTimeRange(step: number): TimeRange {
   const [{ hours, from, to }] = useUrlState();
   const since = useStartOfPeriod(hours, step);
   const start = roundedUp(from, step) ?? (to === undefined ? since : undefined);
-  const end = roundedUp(to, step);
+  const end = endAfter(start, roundedUp(to, step), step);
   return useMemo(
     () => ({ ...(start !== undefined && { from: start }), ...(end !== undefined && { to: end }) }),
     [start, end],
   );
+}
+
+function endAfter(start: string | undefined, end: string | undefined, step: number): string | undefined {
+  if (start === undefined || end === undefined || end > start) return end;
+  return new Date(Date.parse(start) + step).toISOString();
 }
 
 function roundedUp(text: string | undefined, step: number): string | undefined {
