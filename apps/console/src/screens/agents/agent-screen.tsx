@@ -222,7 +222,7 @@ function Summary({ agent }: { agent: AgentDetail }): ReactNode {
 /** Why the risk is as high as it is: the observations, each with its strongest factor first. */
 function RiskCauses({ agent, risk }: { agent: AgentDetail; risk: AgentRisk }): ReactNode {
   return (
-    <span>
+    <p>
       {risk.level} risk:{' '}
       {risk.causes.map(({ observationId, name, factors }, index) => (
         <span key={observationId}>
@@ -237,7 +237,7 @@ function RiskCauses({ agent, risk }: { agent: AgentDetail; risk: AgentRisk }): R
           <span className="dim">({FACTOR_TITLES[factors[0]?.factor ?? 'unknown_item'].toLowerCase()})</span>
         </span>
       ))}
-    </span>
+    </p>
   );
 }
 
