@@ -310,6 +310,7 @@ test('regression: the connection of a body that is too long is closed, as over R
 
 const REQUIRED_QUERIES: Record<string, Record<string, string>> = {
   list_derived_access: { source: 'user:usr_none' },
+  group_runtime_observations: { by: 'provider' },
 };
 
 test('every query procedure gives the same answer over /trpc and over REST', async () => {

@@ -139,7 +139,7 @@ describe('list_runtime_observations', () => {
     expect(agents).toEqual(expect.arrayContaining(shared.agents));
     expect(await evidenceOf('unnamed')).toMatchObject({ serviceNames: ['platform'], agents: [] });
     const callers = '/v1/usage?kind=model&name=shared&group_by=agent';
-    const named = (await all(server, callers, tenant.operator)).map(({ agent }) => agent);
+    const named: string[] = (await all(server, callers, tenant.operator)).map(({ agent }) => agent);
     expect(named.toSorted()).toEqual([...agents, 'platform'].toSorted());
   });
 

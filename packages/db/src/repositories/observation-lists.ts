@@ -2,7 +2,7 @@ import type { ObservationView, RuntimeObservation } from '@quartermaster/contrac
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
-import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inKeysetRange, listRows } from '../listing.ts';
 import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, toFlag } from '../queries.ts';
 import { firstInOrder, type SortKey, type SortOrder, selectFromAll, sortsAfter } from '../sorted-keys.ts';
 import type { TenantScope } from '../tenancy.ts';

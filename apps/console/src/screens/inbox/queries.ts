@@ -17,13 +17,7 @@ import { type InfiniteData, type QueryClient, type QueryKey, queryOptions, useQu
 import { useMemo } from 'react';
 import { useLinkedRecord } from '../../data/linked-record.ts';
 import { holdsWithin, meQuery } from '../../data/me.ts';
-import {
-  type ListOptions,
-  type PagedList,
-  prefetchPagedList,
-  readAll,
-  usePagedList,
-} from '../../data/pages.ts';
+import { type ListOptions, type PagedList, prefetchPagedList, readAll, usePagedList } from '../../data/pages.ts';
 import type { Page } from '../../data/page.ts';
 import { usePrefetchedNext } from '../../data/prefetch.ts';
 import type { ApiProblem } from '../../data/problem.ts';
