@@ -167,6 +167,7 @@ describe('answers of a running service', () => {
   /** The records that the first administrator created. */
   const REQUIRED_QUERIES: Record<string, string> = {
     list_derived_access: '?source=service_account:default/bootstrap',
+    group_runtime_observations: '?by=provider',
   };
 
   test.each(READS)(
