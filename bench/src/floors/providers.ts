@@ -54,7 +54,7 @@ export function listProvidersFloor(db: SqliteDatabase.Database, settings: FloorS
 /** A cursor is bound to the query and the caller. */
 function cursorOf(key: KeyObject, last: Row, tenantId: string): string {
   const scope = wholeTenant(tenantId);
-  const binding = JSON.stringify(['list_providers', null, [], scope, scope]);
+  const binding = JSON.stringify(['list_providers', null, [['sort', 'created_at']], scope, scope]);
   const payload = Buffer.from(JSON.stringify([last.created_at, last.id]));
   const tag = createHmac('sha256', key).update(payload).update('\0').update(binding).digest().subarray(0, TAG_BYTES);
   return Buffer.concat([tag, payload]).toString('base64url');
