@@ -319,7 +319,7 @@ describe('a blocked model that answered', () => {
     const row = await db.selectFrom('runtime_observations').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
     const serviceNames = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(200, 's'));
     const evidence = JSON.stringify({ ...JSON.parse(row.evidence), responseModels: ['gpt-y'], serviceNames });
-    for (let batch = 0; batch < 50; batch += 1) {
+    for (let batch = 0; batch < 120; batch += 1) {
       const rows = Array.from({ length: 100 }, (_, index) => {
         const name = `alias-${batch}-${index}`;
         return { ...row, id: `${id}${batch}-${index}`, name, name_key: name, name_family: name, evidence };
