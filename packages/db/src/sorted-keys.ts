@@ -1,5 +1,6 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
+import { firstInOrder } from './first-in-order.ts';
 import { type KeysetRange, listRows } from './listing.ts';
 import type { PageKey } from './queries.ts';
 import type { TenantScope } from './tenancy.ts';
@@ -41,9 +42,12 @@ export function sortsAfter({ value, isAscending = false }: SortOrder, after: Pag
 }
 
 /** The first keys in an order. */
-export function firstInOrder(keys: readonly SortKey[], { isAscending = false }: SortOrder, limit: number): SortKey[] {
-  const ascending = keys.toSorted((a, b) => (comesBefore(a, b) ? -1 : 1));
-  return (isAscending ? ascending : ascending.toReversed()).slice(0, limit);
+export function firstKeys(
+  keys: readonly SortKey[],
+  { isAscending = false }: SortOrder,
+  limit: number,
+): Promise<SortKey[]> {
+  return firstInOrder(keys, limit, isAscending ? comesBefore : (a, b) => comesBefore(b, a));
 }
 
 function comesBefore(a: SortKey, b: SortKey): boolean {

@@ -17,12 +17,26 @@ export function useSessionEnded(): boolean {
  * error. @throws {ApiProblem} if the server does not know
  */
 export async function isSignedIn(signal: AbortSignal): Promise<boolean> {
-  const answer = await fetch(`${BASE_PATH}/console/session`, { signal }).catch((error: unknown) => {
-    throw new ApiProblem(error, undefined);
-  });
-  const body: unknown = await answer.json().catch(() => null);
+  const { answer, body } = await askConsole('session', { signal });
   if (!answer.ok) throw new ApiProblem(body, answer);
   return (body as { signedIn: boolean }).signedIn;
+}
+
+/** Asks what the server has for this page beside the API, below `/console`. @throws {ApiProblem} if the server cannot be reached */
+export async function askConsole(
+  path: string,
+  { method = 'GET', signal }: { method?: 'GET' | 'POST' | 'DELETE'; signal?: AbortSignal },
+): Promise<{ answer: Response; body: unknown }> {
+  // Reads have no header of their own, so that the page's preload of the session serves one of them.
+  const options = {
+    method,
+    ...(method !== 'GET' && { headers: { 'X-Quartermaster-Console': '1' } }),
+    ...(signal !== undefined && { signal }),
+  };
+  const answer = await fetch(`${BASE_PATH}/console/${path}`, options).catch((error: unknown) => {
+    throw new ApiProblem(error, undefined);
+  });
+  return { answer, body: await answer.json().catch(() => null) };
 }
 
 /** @throws {ApiProblem} 401 if this browser has no session, as the API would answer */
@@ -47,11 +61,7 @@ export function whileSignedIn(intervalMs: number): () => number | false {
  * there: on a shared computer one must know
  */
 export async function signOut(): Promise<void> {
-  const headers = { 'X-Quartermaster-Console': '1' };
-  const answer = await fetch(`${BASE_PATH}/console/sign-out`, { method: 'POST', headers }).catch((error: unknown) => {
-    throw new ApiProblem(error, undefined);
-  });
-  const body: unknown = await answer.json().catch(() => null);
+  const { answer, body } = await askConsole('sign-out', { method: 'POST' });
   if (!answer.ok && answer.status !== 401) throw new ApiProblem(body, answer);
   window.location.assign(answer.ok ? (body as { location: string }).location : `${BASE_PATH}/console/`);
 }

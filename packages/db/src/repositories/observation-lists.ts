@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { inKeysetRange, listRows } from '../listing.ts';
 import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, toFlag } from '../queries.ts';
-import { firstInOrder, type SortKey, type SortOrder, selectFromAll, sortsAfter } from '../sorted-keys.ts';
+import { firstKeys, type SortKey, type SortOrder, selectFromAll, sortsAfter } from '../sorted-keys.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { toObservation } from './runtime-observations.ts';
 
@@ -126,7 +126,7 @@ async function sortedKeys(
       return query.$call(inKeysetRange(range)).execute();
     },
   });
-  return firstInOrder(keys, sortOrder, limit);
+  return firstKeys(keys, sortOrder, limit);
 }
 
 /** The observations of some keys, in their order. One that was removed since its key was read is left out. */

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inKeysetRange } from '../listing.ts';
 import { inScope, type Page, type PageRequest } from '../queries.ts';
-import { firstInOrder, type SortOrder, selectFromAll, sortsAfter } from '../sorted-keys.ts';
+import { firstKeys, type SortOrder, selectFromAll, sortsAfter } from '../sorted-keys.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { findListedProviders, type ProviderFilter, providerConditions } from './providers.ts';
 
@@ -51,7 +51,7 @@ export async function listSortedProviders(
       return query.$call(inKeysetRange(range)).execute();
     },
   });
-  const shown = firstInOrder(keys, sortOrder, limit + 1);
+  const shown = await firstKeys(keys, sortOrder, limit + 1);
   const last = shown[limit - 1];
   const items = await findListedProviders(
     db,

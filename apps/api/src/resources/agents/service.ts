@@ -17,7 +17,7 @@ import { useStateOf } from '../../governance/observations/use-state.ts';
 import { reachOf } from '../../auth/principal.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { notFound, valueError } from '../../platform/errors.ts';
-import { firstInOrder } from '../../platform/first-in-order.ts';
+import { firstInOrder } from '@quartermaster/db/first-in-order.ts';
 import { CostSum } from '../../telemetry/pricing/token-price.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, type TimeRange, timeRange } from '../../telemetry/usage/time-range.ts';

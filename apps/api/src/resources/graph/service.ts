@@ -8,7 +8,7 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-series.ts';
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import { firstInOrder } from '../../platform/first-in-order.ts';
+import { firstInOrder } from '@quartermaster/db/first-in-order.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import type { CallerContext } from '../../auth/context.ts';

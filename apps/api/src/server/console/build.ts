@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ROOT } from '../../config.ts';
 import { type ConsoleFiles, readConsoleFiles } from './files.ts';
-import { killGroup } from './kill-group.ts';
+import { endOf, killGroup } from './child-process.ts';
 
 /** `building`: the sources differ from the last build. `failed`: there is no build, and building failed. */
 export type ConsoleState =
@@ -57,20 +57,6 @@ export function openConsole(log: Logger): Console {
       await ended;
     },
   };
-}
-
-async function endOf(child: ChildProcess): Promise<{ code: number; output: string }> {
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8');
-    stream?.on('data', (text: string) => {
-      output = (output + text).slice(-2 * MAX_OUTPUT);
-    });
-  }
-  return new Promise((resolve) => {
-    child.on('error', (error) => resolve({ code: 1, output: error.message }));
-    child.on('close', (code) => resolve({ code: code ?? 1, output }));
-  });
 }
 
 function firstLine(child: ChildProcess): Promise<void> {

@@ -7,7 +7,7 @@ import { principalOfSession, sessionEnded } from '../../auth/console-sessions.ts
 import type { AuthServices } from '../../auth/trusted-issuer.ts';
 import { ROOT } from '../../config.ts';
 import { ApiError } from '../../platform/errors.ts';
-import { killGroup } from './kill-group.ts';
+import { endOf, killGroup } from './child-process.ts';
 
 /** `off`: this server has no sample data, or not for this person. `loading`, `removing`: the program is running. */
 type State = 'off' | 'absent' | 'loading' | 'present' | 'removing';
@@ -25,9 +25,6 @@ const INSTALL_AND_RUN = '"$0" "$1" examples && shift && exec "$0" "$@"';
 
 /** A tenant that the seed makes. */
 const TENANT = 'northwind';
-
-/** Characters of the program's complaints that are kept. */
-const MAX_COMPLAINT = 2000;
 
 export type SampleData = { router: Router; stop: () => void };
 
@@ -55,17 +52,12 @@ export function sampleData(services: AuthServices, url: string | null): SampleDa
       detached: true,
     });
     running = { state, child };
-    let complaint = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      complaint = (complaint + text).slice(-MAX_COMPLAINT);
-    });
-    const end = (failure: string | null) => {
+    void endOf(child).then(({ code, output }) => {
       running = null;
-      problem = failure;
-      if (failure !== null) services.log.warn({ output: failure }, 'the sample data could not be loaded or removed');
-    };
-    child.once('error', ({ message }) => end(message));
-    child.once('close', (code) => end(code === 0 ? null : lastLineOf(complaint)));
+      if (code === 0) return;
+      problem = lastLineOf(output);
+      services.log.warn({ output: problem }, 'the sample data could not be loaded or removed');
+    });
   };
 
   const show = (): RequestHandler => async (req, res) => {

@@ -5,7 +5,7 @@ import type { RollupRange } from '@quartermaster/db/repositories/usage-rollups.t
 import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
-import { firstInOrder } from '../../platform/first-in-order.ts';
+import { firstInOrder } from '@quartermaster/db/first-in-order.ts';
 import { TOKEN_COUNTS } from '../calls/call-span.ts';
 import { Pricer } from '../pricing/pricer.ts';
 import { CostSum } from '../pricing/token-price.ts';

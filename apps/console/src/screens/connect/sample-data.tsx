@@ -4,14 +4,12 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { DangerButton } from '../../components/danger-button.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { BASE_PATH } from '../../data/base-path.ts';
 import { ApiProblem } from '../../data/problem.ts';
-import { sessionEnded } from '../../data/session.ts';
+import { askConsole, sessionEnded } from '../../data/session.ts';
 
 /** As `apps/api/src/server/console/sample-data.ts` answers. */
 type SampleData = { state: 'off' | 'absent' | 'loading' | 'present' | 'removing'; problem: string | null };
 
-const PATH = `${BASE_PATH}/console/sample-data`;
 const QUERY_KEY = ['sample-data'];
 const POLL_MS = 1000;
 
@@ -93,13 +91,7 @@ function isRunning(data: SampleData | undefined): boolean {
 
 /** @throws {ApiProblem} */
 async function ask(method: 'GET' | 'POST' | 'DELETE', signal?: AbortSignal): Promise<SampleData> {
-  const headers = { 'X-Quartermaster-Console': '1' };
-  const answer = await fetch(PATH, { method, headers, ...(signal !== undefined && { signal }) }).catch(
-    (error: unknown) => {
-      throw new ApiProblem(error, undefined);
-    },
-  );
-  const body: unknown = await answer.json().catch(() => null);
+  const { answer, body } = await askConsole('sample-data', { method, ...(signal !== undefined && { signal }) });
   if (!answer.ok) throw new ApiProblem(body, answer);
   return body as SampleData;
 }

@@ -1,4 +1,4 @@
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { inBatches } from './batches.ts';
 
 const SORTED_AT_ONCE = 1000;
 
