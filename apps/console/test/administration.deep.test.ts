@@ -225,7 +225,7 @@ test('a step back from what was just created leads to the list, without the form
   await page.getByText('step-back was deleted.').waitFor();
   await page.goBack();
   await page.getByRole('heading', { level: 1, name: 'Gateways' }).waitFor();
-  expect(await page.getByText('step-back', { exact: true }).count()).toBe(0);
+  await page.getByRole('row', { name: /step-back/ }).waitFor({ state: 'detached' });
   await done();
 });
 

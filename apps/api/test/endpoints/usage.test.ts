@@ -1,5 +1,4 @@
 import * as contract from '@quartermaster/contracts/usage.ts';
-import { insertSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pruneObservations } from '../../src/resources/operator-tasks/prune-observations.ts';
@@ -7,6 +6,7 @@ import { aggregateRecordCalls } from '../../src/telemetry/ingest/aggregate-recor
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
 import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
+import { addCalls } from '../support/usage.ts';
 import { record } from '../telemetry/calls/records.ts';
 import { chat, newSpanId, newTraceId, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
 import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
@@ -416,12 +416,11 @@ test('a large query takes several points of the rate limit', async () => {
   limited.freeze();
   const tenantId = unique('usage');
   const { key, principal } = await accountWithKey(limited, { tenantId });
-  const { db, now } = limited.services;
   const subjects = Array.from({ length: 4000 }, (_, index) => {
     const name = `model-${index}`;
     return { providerId: 'p', kind: 'model' as const, name, nameKey: name, agent: 'a', account: principal };
   });
-  await insertSeries(db, { tenantId, subTenantId: null }, subjects, now());
+  await addCalls(limited, { tenantId, subTenantId: null }, subjects);
   const list = (query = '') => limited.call('GET', `/v1/usage?limit=1${query}`, { as: { key } });
   // Small queries take one point each.
   for (let index = 0; index < 3; index += 1) expect((await list('&name=model-1')).status).toBe(200);

@@ -10,13 +10,16 @@ export async function addCalls(
   place: TenantPlace,
   subjects: readonly UsageSubject[],
 ): Promise<string> {
-  const ids = await insertSeries(db, place, subjects, now());
   const time = now().getTime() - HOUR_MS;
   const sums = { ...NO_USAGE, calls: 1, firstAt: time, lastAt: time };
-  const rollups = [...ids.values()].flatMap((seriesId) => [
-    { seriesId, period: 'hour' as const, startTime: hourOf(time), ...sums },
-    { seriesId, period: 'day' as const, startTime: dayOf(time), ...sums },
-  ]);
-  await addToRollups(db, place, rollups);
+  // In one transaction, because housekeeping removes series without sums.
+  await db.transaction().execute(async (trx) => {
+    const ids = await insertSeries(trx, place, subjects, now());
+    const rollups = [...ids.values()].flatMap((seriesId) => [
+      { seriesId, period: 'hour' as const, startTime: hourOf(time), ...sums },
+      { seriesId, period: 'day' as const, startTime: dayOf(time), ...sums },
+    ]);
+    await addToRollups(trx, place, rollups);
+  });
   return hourOf(time);
 }
