@@ -10,6 +10,8 @@ export const ERRORS = {
   credentials_missing: { status: 401, title: 'Credentials required' },
   credentials_invalid: { status: 401, title: 'Credentials not valid' },
   session_ended: { status: 401, title: 'Console session ended' },
+  session_token_invalid: { status: 401, title: 'Session token not valid' },
+  gateway_session_ended: { status: 401, title: 'Gateway session ended' },
   cross_site_refused: { status: 403, title: 'Request from another site' },
   scope_missing: { status: 403, title: 'Scope missing' },
   tenant_forbidden: { status: 403, title: 'Tenant outside your reach' },
@@ -25,6 +27,15 @@ export const ERRORS = {
   user_disabled: { status: 403, title: 'User disabled' },
   user_out_of_reach: { status: 403, title: 'User has memberships outside your reach' },
   ingest_tenant_ambiguous: { status: 403, title: 'Credential belongs to several tenants' },
+  not_granted: { status: 403, title: 'Not granted' },
+  provider_not_listed: { status: 403, title: 'The gateway lists no such provider' },
+  name_missing: { status: 403, title: 'The request names nothing to decide' },
+  mcp_revision_unsupported: { status: 403, title: 'MCP revision not supported without a body' },
+  mcp_method_unknown: { status: 403, title: 'Unknown MCP method' },
+  header_repeated: { status: 403, title: 'Header sent twice' },
+  headers_differ: { status: 403, title: 'Headers and body differ' },
+  body_incomplete: { status: 403, title: 'Body not whole' },
+  headers_not_checked: { status: 403, title: 'The provider was not seen to compare headers with the body' },
   route_not_found: { status: 404, title: 'Path not found' },
   agent_not_found: { status: 404, title: 'Agent not found' },
   audit_event_not_found: { status: 404, title: 'Audit event not found' },
@@ -106,6 +117,21 @@ export const ProblemSchema = z
     instance: z.string().describe('The id of the request, the same as in the header `X-Request-Id`.'),
     code: z.enum(ERROR_CODES).describe('The reason, for programs. A code never changes.'),
     scope: z.string().optional().describe('The scope that the caller needs. Only with 403 `scope_missing`.'),
+    reason: z
+      .string()
+      .optional()
+      .describe(
+        'Why. With `not_granted`: `not_in_inventory`, `blocked`, `manifest`, `provider_disabled` or `provider_not_in_session`. With `gateway_session_ended`: the `revokedReason` of the session.',
+      ),
+    observationId: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('The runtime observation that counts the denial. Only with `not_granted`; null if there is none yet.'),
+    reviewUrl: z
+      .string()
+      .optional()
+      .describe('Where a person can review the denial, in the console. Only with `not_granted`.'),
   })
   .meta({ id: 'Problem', description: 'An error, as a problem document (RFC 9457).' });
 export type Problem = z.infer<typeof ProblemSchema>;

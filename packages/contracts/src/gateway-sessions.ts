@@ -68,6 +68,12 @@ const sessionFields = {
       '`sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`. A token with long grants has the same value as `grants_digest`.',
     ),
   grantedItems: z.int().describe('How many items the session grants.'),
+  providerIds: z
+    .array(z.string())
+    .nullable()
+    .describe(
+      'The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.',
+    ),
   metadata: MetadataSchema,
   ...timeFields,
 };

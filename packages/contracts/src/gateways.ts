@@ -27,6 +27,21 @@ const ProviderIdsSchema = z.array(z.string().max(128)).max(100);
 
 export const GatewayStatusSchema = z.enum(['active', 'disabled', 'deleted']).meta({ id: 'GatewayStatus' });
 
+export const EnforcementSchema = z
+  .enum(['observe', 'enforce'])
+  .meta({ id: 'Enforcement' })
+  .describe(
+    'What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.',
+  );
+export type Enforcement = z.infer<typeof EnforcementSchema>;
+
+const McpProxySchema = z
+  .enum(['off', 'on'])
+  .meta({ id: 'McpProxy' })
+  .describe(
+    'Whether agents can reach the MCP servers of the gateway through this service, at `/v1/gateways/{gateway_id}/mcp/{provider}`.',
+  );
+
 export const GatewaySchema = z
   .strictObject({
     id: z.string(),
@@ -47,6 +62,8 @@ export const GatewaySchema = z
     sessionTtlSeconds: SessionTtlSchema.describe(
       'The lifetime of its sessions, in seconds: 60 to 86,400. A session may ask for less, not for more.',
     ),
+    enforcement: EnforcementSchema,
+    mcpProxy: McpProxySchema,
     ...timeFields,
   })
   .meta({
@@ -64,6 +81,8 @@ export const CreateGatewayInputSchema = z
     providerIds: ProviderIdsSchema.default([]),
     manifestId: z.string().max(128).nullish(),
     sessionTtlSeconds: SessionTtlSchema.default(3600),
+    enforcement: EnforcementSchema.default('observe'),
+    mcpProxy: McpProxySchema.default('off'),
     ...tenancyInputFields,
   })
   .meta({
@@ -81,6 +100,8 @@ export const UpdateGatewayInputSchema = z
     providerIds: ProviderIdsSchema.optional(),
     manifestId: z.string().max(128).nullish(),
     sessionTtlSeconds: SessionTtlSchema.optional(),
+    enforcement: EnforcementSchema.optional(),
+    mcpProxy: McpProxySchema.optional(),
   })
   .meta({
     id: 'UpdateGatewayInput',

@@ -21,8 +21,11 @@ export type OperationDefinition<Path extends string, Id extends string, P, Q, B,
   ownIdParameter?: string;
   /** Whether users may call it before they have accepted the terms. */
   allowedBeforeTerms?: boolean;
-  /** What serves the REST path: the common request pipeline, or the OTLP receiver, which has other encodings and errors. */
-  transport?: 'rest' | 'otlp';
+  /**
+   * What serves the REST path: the common request pipeline; the OTLP receiver, which has other encodings and errors; or the decision
+   * receiver, whose credential is the token of a gateway session.
+   */
+  transport?: 'rest' | 'otlp' | 'decision';
   tag: Tag;
   summary: string;
   description?: string;
@@ -107,7 +110,7 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly scope: Scope | null | 'public';
   readonly ownIdParameter?: string;
   readonly allowedBeforeTerms: boolean;
-  readonly transport: 'rest' | 'otlp';
+  readonly transport: 'rest' | 'otlp' | 'decision';
   readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
@@ -243,6 +246,6 @@ function idempotencyOf({
   OperationDefinition<string, string, unknown, unknown, unknown, unknown>,
   'method' | 'readOnly' | 'callsThirdParty' | 'severalTransactions' | 'transport'
 >): Operation['idempotency'] {
-  if (method === 'GET' || readOnly || transport === 'otlp') return 'none';
+  if (method === 'GET' || readOnly || transport === 'otlp' || transport === 'decision') return 'none';
   return callsThirdParty || severalTransactions ? 'lease' : 'transaction';
 }

@@ -2,23 +2,26 @@ import { ERRORS, type ErrorCode, type Problem, type ValidationError } from '@qua
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 
-type Extras = { headers?: Record<string, string>; scope?: string; cause?: unknown };
+/** Members that some problem documents have besides the common ones. */
+type Members = Pick<Problem, 'scope' | 'reason' | 'observationId' | 'reviewUrl'>;
+
+type Extras = Members & { headers?: Record<string, string>; cause?: unknown };
 
 /** An expected error. Anything else that is thrown is a bug: it answers 500 and is logged. */
 export class ApiError extends TRPCError {
   readonly reason: ErrorCode;
   readonly status: number;
   readonly headers: Record<string, string>;
-  readonly scope: string | undefined;
+  readonly members: Members;
 
-  constructor(reason: ErrorCode, detail: string, extras: Extras = {}) {
+  constructor(reason: ErrorCode, detail: string, { headers = {}, cause, ...members }: Extras = {}) {
     const { status } = ERRORS[reason];
-    super({ code: TRPC_CODES[status] ?? 'INTERNAL_SERVER_ERROR', message: detail, cause: extras.cause });
+    super({ code: TRPC_CODES[status] ?? 'INTERNAL_SERVER_ERROR', message: detail, cause });
     this.name = 'ApiError';
     this.reason = reason;
     this.status = status;
-    this.headers = extras.headers ?? {};
-    this.scope = extras.scope;
+    this.headers = headers;
+    this.members = members;
   }
 
   /** The problem document (RFC 9457). @param requestId becomes its `instance` */
@@ -30,7 +33,7 @@ export class ApiError extends TRPCError {
       detail: this.message,
       instance: requestId,
       code: this.reason,
-      ...(this.scope !== undefined && { scope: this.scope }),
+      ...this.members,
     };
   }
 }

@@ -12,7 +12,7 @@ import { ensureGrantedItems, insertGrants, readGrants } from './gateway-grants.t
 
 export type NewGatewaySession = Pick<
   GatewaySession,
-  'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'grantsDigest' | 'metadata'
+  'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'grantsDigest' | 'providerIds' | 'metadata'
 > & {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   openedBy: string;
@@ -56,6 +56,36 @@ export async function findSessionSummary(
     .where(inScope(scope))
     .executeTakeFirst();
   return row && toSummary(row, now);
+}
+
+/** What decides whether a session may be used. The scope is everywhere, because its token proves that it is ours. */
+export type SessionState = TenantPlace &
+  Pick<GatewaySession, 'id' | 'gatewayId' | 'subject' | 'expiresAt' | 'revokedReason' | 'providerIds'>;
+
+const statesOfSessions = multiRowStatement((db, rows: readonly SessionId[], _shared: object) =>
+  db
+    .selectFrom('gateway_sessions')
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'gateway_id', 'subject', 'expires_at', 'provider_ids'])
+    .select(['revoked_at', 'revoked_reason'])
+    .where(areSessions(rows)),
+);
+
+/** @param sessions of any tenants, expired and revoked ones too */
+export async function findSessionStates(
+  db: Database,
+  sessions: readonly { tenantId: string; id: string }[],
+): Promise<SessionState[]> {
+  const ids = sessions.map(({ tenantId, id }) => ({ tenant_id: tenantId, id }));
+  const rows = await statesOfSessions(db, ids, {});
+  return rows.map((row) => ({
+    ...placeOf(row),
+    id: row.id,
+    gatewayId: row.gateway_id,
+    subject: row.subject,
+    expiresAt: row.expires_at,
+    revokedReason: row.revoked_at === null ? null : ((row.revoked_reason ?? 'revoked') as RevokedReason),
+    providerIds: providerIdsOf(row),
+  }));
 }
 
 /** Newest first, without their grants. */
@@ -116,6 +146,7 @@ export async function insertGatewaySession(
     gateway_url: session.gatewayUrl,
     grants_digest: session.grantsDigest,
     item_count: session.grants.reduce((sum, { items }) => sum + items.length, 0),
+    provider_ids: session.providerIds === null ? null : JSON.stringify(session.providerIds),
     metadata: JSON.stringify(session.metadata),
     created_at: now.toISOString(),
     updated_at: now.toISOString(),
@@ -350,6 +381,10 @@ function statusOf(row: Row, now: Date): GatewaySession['status'] {
   return row.expires_at <= now.toISOString() ? 'expired' : 'active';
 }
 
+function providerIdsOf({ provider_ids }: Pick<Row, 'provider_ids'>): string[] | null {
+  return provider_ids === null ? null : (JSON.parse(provider_ids) as string[]);
+}
+
 function toSummary(row: Row, now: Date): GatewaySessionSummary {
   return {
     id: row.id,
@@ -365,6 +400,7 @@ function toSummary(row: Row, now: Date): GatewaySessionSummary {
     gatewayUrl: row.gateway_url,
     grantsDigest: row.grants_digest,
     grantedItems: row.item_count,
+    providerIds: providerIdsOf(row),
     metadata: JSON.parse(row.metadata) as GatewaySession['metadata'],
     ...timesOf(row),
   };

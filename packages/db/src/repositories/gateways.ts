@@ -12,7 +12,7 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 export type NewGateway = Pick<
   Gateway,
-  'name' | 'displayName' | 'url' | 'status' | 'providerIds' | 'manifestId' | 'sessionTtlSeconds'
+  'name' | 'displayName' | 'url' | 'status' | 'providerIds' | 'manifestId' | 'sessionTtlSeconds' | 'enforcement' | 'mcpProxy'
 >;
 export type GatewayChange = Partial<NewGateway>;
 export type GatewayFilter = { status?: string | null | undefined };
@@ -85,6 +85,8 @@ export async function insertGateway(
       status: gateway.status,
       manifest_id: gateway.manifestId,
       session_ttl_seconds: gateway.sessionTtlSeconds,
+      enforcement: gateway.enforcement,
+      mcp_proxy: gateway.mcpProxy,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -213,7 +215,8 @@ async function providersOf(
 }
 
 function columns(change: GatewayChange | { status: 'deleted' }) {
-  const { name, displayName, url, status, manifestId, sessionTtlSeconds } = change as GatewayChange;
+  const { name, displayName, url, status, manifestId, sessionTtlSeconds, enforcement, mcpProxy } =
+    change as GatewayChange;
   return {
     ...(name !== undefined && { name, name_key: caseFolded(name) }),
     ...(displayName !== undefined && { display_name: displayName }),
@@ -221,6 +224,8 @@ function columns(change: GatewayChange | { status: 'deleted' }) {
     ...(status !== undefined && { status }),
     ...(manifestId !== undefined && { manifest_id: manifestId }),
     ...(sessionTtlSeconds !== undefined && { session_ttl_seconds: sessionTtlSeconds }),
+    ...(enforcement !== undefined && { enforcement }),
+    ...(mcpProxy !== undefined && { mcp_proxy: mcpProxy }),
   };
 }
 
@@ -235,6 +240,8 @@ function toGateway(row: Row, providers: ReadonlyMap<string, string[]>): Gateway 
     providerIds: providers.get(row.id) ?? [],
     manifestId: row.manifest_id,
     sessionTtlSeconds: row.session_ttl_seconds,
+    enforcement: row.enforcement,
+    mcpProxy: row.mcp_proxy,
     ...timesOf(row),
   };
 }

@@ -81,28 +81,34 @@ export async function findDeletedProviders(
   return new Set(rows.map(({ id }) => id));
 }
 
-const providerNames = preparedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+const namedProviders = preparedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
-    .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'base_url'])
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'kind', 'base_url', 'status'])
     .where('id', 'in', ids)
-    .where('status', '=', 'active')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope)),
 );
 
-/** The names and places of the active providers among `ids`. In no particular order. */
-export async function findActiveProviders(
+/** A provider, as far as it matters to what a gateway allows. */
+export type NamedProvider = TenantPlace &
+  Pick<Provider, 'id' | 'name' | 'aliases' | 'kind' | 'baseUrl' | 'status'>;
+
+/** The names, places and statuses of the providers among `ids`, without deleted ones. In no particular order. */
+export async function findNamedProviders(
   db: Database,
   scope: TenantScope,
   ids: readonly string[],
-): Promise<Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl' | 'tenantId' | 'subTenantId'>[]> {
+): Promise<NamedProvider[]> {
   if (ids.length === 0) return [];
-  return (await providerNames(db, { scope, ids })).map((row) => ({
+  return (await namedProviders(db, { scope, ids })).map((row) => ({
     ...placeOf(row),
     id: row.id,
     name: row.name,
     aliases: JSON.parse(row.aliases) as string[],
+    kind: row.kind,
     baseUrl: row.base_url,
+    status: row.status,
   }));
 }
 

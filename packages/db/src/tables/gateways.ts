@@ -1,3 +1,4 @@
+import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Generated } from 'kysely';
 import type { Json, Place, Time, Times } from './columns.ts';
 
@@ -13,6 +14,8 @@ export type GatewayTables = {
       status: 'active' | 'disabled' | 'deleted';
       manifest_id: string | null;
       session_ttl_seconds: number;
+      enforcement: Generated<Gateway['enforcement']>;
+      mcp_proxy: Generated<Gateway['mcpProxy']>;
     };
   gateway_providers: { tenant_id: string; gateway_id: string; provider_id: string; position: number };
   gateway_sessions: Place &
@@ -34,6 +37,8 @@ export type GatewayTables = {
       grants_digest: Generated<string>;
       /** The number of items that the session grants. */
       item_count: Generated<number>;
+      /** The ids of the providers that the session is limited to. Null: all providers of the gateway. */
+      provider_ids: Generated<Json | null>;
       metadata: Json;
     };
   /** Sets of items of one provider that sessions grant. Each set is stored once. */

@@ -43,7 +43,8 @@ export async function createGatewaySession(
     ]);
     const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
-    const providerIds = providersOf(gateway, body.providerIds ?? null);
+    const asked = body.providerIds ?? null;
+    const providerIds = providersOf(gateway, asked);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
     const { tenantLimits } = ctx.services;
     await tenantLimits.addRecord(trx, gateway.tenantId, { resource: 'openSessions', content: [body, providerIds] });
@@ -61,6 +62,7 @@ export async function createGatewaySession(
       gatewayUrl: gateway.url,
       grants,
       grantsDigest: digestOfGrants(grants),
+      providerIds: asked === null ? null : providerIds,
       metadata: body.metadata ?? {},
     };
     const beforeStoring = (bytes: number) => tenantLimits.add(trx, gateway.tenantId, 'storedBytes', bytes);

@@ -28,9 +28,11 @@ export async function createGateway(ctx: CallerContext, body: CreateGatewayInput
     await requireUsableProviders(ctx, trx, place, body.providerIds, []);
     await requireUsableManifest(ctx, trx, place, body.manifestId ?? null);
     await ctx.services.tenantLimits.addRecord(trx, place.tenantId, { resource: 'gateways', content: body });
-    const { name, status, sessionTtlSeconds, displayName = null, url = null, manifestId = null } = body;
+    const { name, status, sessionTtlSeconds, enforcement, mcpProxy } = body;
+    const { displayName = null, url = null, manifestId = null } = body;
     const providerIds = [...new Set(body.providerIds)];
-    const values = { name, status, sessionTtlSeconds, displayName, url, manifestId, providerIds };
+    const settings = { status, sessionTtlSeconds, enforcement, mcpProxy };
+    const values = { ...settings, name, displayName, url, manifestId, providerIds };
     const gateway = await insertGateway(trx, place, values, now).catch(nameTaken(name));
     record({
       place,

@@ -28,6 +28,8 @@ async function createGateways(db: Schema): Promise<void> {
     .addColumn('status', 'text', required)
     .addColumn('manifest_id', 'text')
     .addColumn('session_ttl_seconds', 'integer', required)
+    .addColumn('enforcement', 'text', withDefault('observe'))
+    .addColumn('mcp_proxy', 'text', withDefault('off'))
     .$call(addTimes)
     .addPrimaryKeyConstraint('gateways_key', ['tenant_id', 'id'])
     .execute();
@@ -76,6 +78,7 @@ async function createSessions(db: Schema): Promise<void> {
     .addColumn('opened_by_key', 'text')
     .addColumn('grants_digest', 'text', withDefault(''))
     .addColumn('item_count', 'integer', withDefault(0))
+    .addColumn('provider_ids', 'text')
     .addPrimaryKeyConstraint('gateway_sessions_key', ['tenant_id', 'id'])
     .addForeignKeyConstraint('gateway_sessions_of_gateway', ['tenant_id', 'gateway_id'], 'gateways', [
       'tenant_id',

@@ -1,0 +1,129 @@
+import type { Denial, DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
+import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import type { SessionState } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { findGateway } from '@quartermaster/db/repositories/gateways.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { ApiError } from '../../platform/errors.ts';
+import type { Services } from '../../platform/services.ts';
+import { type CompiledPolicy, type CompiledProvider, compilePolicy } from '../gateway-sessions/policy.ts';
+import { LiveCache } from './live-cache.ts';
+import { SessionStates } from './session-states.ts';
+import { SessionTokens } from './session-tokens.ts';
+
+/** Sessions and gateways that are kept. */
+const MAX_SESSIONS = 50_000;
+const MAX_GATEWAYS = 1000;
+
+/** A session that is active now, at its gateway. */
+export type LiveSession = {
+  state: SessionState;
+  policy: CompiledPolicy;
+  /** The earlier one of the ends of the token and of the session, in milliseconds since 1970. */
+  endsAt: number;
+};
+
+/** Something that an agent wants to use. */
+export type Asked = { provider: CompiledProvider; kind: InventoryKind; name: string };
+
+export type Decision = {
+  /** Whether the use may go on. In the mode `observe` it always may. */
+  allowed: boolean;
+  /** Why it is denied, or would be in the mode `enforce`. Null: the session may use it. */
+  reason: Denial | null;
+  mode: Enforcement;
+};
+
+type DecisionServices = Pick<Services, 'db' | 'secrets' | 'publicUrl' | 'now' | 'scheduler' | 'metrics'>;
+
+/**
+ * Decides whether a session may use something now. A token is a snapshot; a decision is live: it rests on what the database said at
+ * most 5 s ago. Most decisions take no statement.
+ */
+export class Decisions {
+  readonly #services: DecisionServices;
+  readonly #tokens: SessionTokens;
+  readonly #states: LiveCache<SessionState | undefined>;
+  readonly #policies: LiveCache<CompiledPolicy | undefined>;
+
+  constructor(services: DecisionServices, freshMs?: number) {
+    this.#services = services;
+    this.#tokens = new SessionTokens(services);
+    const states = new SessionStates(services.db);
+    const fresh = freshMs === undefined ? {} : { freshMs };
+    this.#states = new LiveCache({
+      most: MAX_SESSIONS,
+      load: (key) => {
+        const [tenantId = '', id = ''] = key.split(' ');
+        return states.read(tenantId, id);
+      },
+      ...fresh,
+    });
+    this.#policies = new LiveCache({ most: MAX_GATEWAYS, load: (id) => this.#compile(services.db, id), ...fresh });
+  }
+
+  /**
+   * The session of a token, at the gateway of the request's path.
+   *
+   * @throws ApiError 401 `session_token_invalid` or `gateway_session_ended`
+   */
+  async session(token: string | null, gatewayId: string): Promise<LiveSession> {
+    const verified = token === null ? null : this.#tokens.verify(token);
+    const claims = verified instanceof Promise ? await verified : verified;
+    if (claims === null || claims.gatewayId !== gatewayId) throw invalidToken();
+    const read = this.#states.get(`${claims.tenantId} ${claims.sessionId}`);
+    const state = read instanceof Promise ? await read : read;
+    if (state === undefined || state.gatewayId !== gatewayId) throw invalidToken();
+    const endsAt = Math.min(claims.expiresAt, Date.parse(state.expiresAt));
+    if (state.revokedReason !== null) throw ended(state.revokedReason);
+    if (endsAt <= this.#services.now().getTime()) throw ended('expired');
+    const compiled = this.#policies.get(gatewayId);
+    const policy = compiled instanceof Promise ? await compiled : compiled;
+    if (policy?.gateway.status !== 'active') throw ended('gateway_ended');
+    return { state, policy, endsAt };
+  }
+
+  /** Finds the provider that a request names by id, name or alias. @throws ApiError 403 `provider_not_listed` */
+  findProvider({ policy }: Pick<LiveSession, 'policy'>, reference: string): CompiledProvider {
+    const provider = policy.find(reference);
+    if (provider) return provider;
+    const detail = 'The gateway lists no provider with this id, name or alias, or several of them.';
+    throw new ApiError('provider_not_listed', detail);
+  }
+
+  /** Decides about one use, and counts it. */
+  decide(session: LiveSession, asked: Asked, { point }: { point: DecisionPoint }): Decision {
+    const reason = reasonOf(session, asked);
+    const mode = session.policy.gateway.enforcement;
+    const allowed = reason === null || mode === 'observe';
+    this.#services.metrics.decisions.inc({ point, mode, outcome: allowed ? 'allowed' : 'denied', reason: reason ?? '' });
+    return { allowed, reason, mode };
+  }
+
+  /** In the turns of the gateway's tenant, because an inventory may have thousands of items. */
+  async #compile(db: Database, gatewayId: string): Promise<CompiledPolicy | undefined> {
+    const gateway = await findGateway(db, EVERYWHERE, gatewayId);
+    if (!gateway) return undefined;
+    return this.#services.scheduler.runWithoutLine(gateway.tenantId, () => compilePolicy(db, gateway));
+  }
+}
+
+/** Why a session may not use something. Null: it may. Unlike {@link Decisions.decide}, this counts nothing. */
+export function reasonOf({ state }: LiveSession, { provider, kind, name }: Asked): Denial | null {
+  if (state.providerIds !== null && !state.providerIds.includes(provider.provider.id)) return 'provider_not_in_session';
+  const verdict = provider.verdict(kind, name);
+  return verdict === 'allowed' ? null : verdict;
+}
+
+function invalidToken(): ApiError {
+  const detail = 'The request has no token of an active session of this gateway.';
+  return new ApiError('session_token_invalid', detail, { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } });
+}
+
+function ended(reason: string): ApiError {
+  return new ApiError('gateway_session_ended', 'The session has ended. Open a new one.', {
+    reason,
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  });
+}

@@ -1,0 +1,74 @@
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+
+/** How long a decision may rest on what was read before, in milliseconds. So a revocation takes effect within 5 s. */
+export const FRESH_MS = 2000;
+
+/** How long it may, if the database does not answer. */
+const MAX_AGE_MS = 5000;
+
+type Entry<Value> = { value: Value; readAt: number; reading: Promise<Value> | null };
+
+/**
+ * Values that are read again when they are older than {@link FRESH_MS}. Up to twice that age, a value is still used while it is read
+ * again. Concurrent callers share one read.
+ */
+export class LiveCache<Value> {
+  readonly #entries: BoundedMap<string, Entry<Value>>;
+  readonly #first = new Map<string, Promise<Value>>();
+  readonly #load: (key: string) => Promise<Value>;
+  readonly #freshMs: number;
+
+  constructor({ load, most, freshMs = FRESH_MS }: { load: (key: string) => Promise<Value>; most: number; freshMs?: number }) {
+    this.#load = load;
+    this.#entries = new BoundedMap(most);
+    this.#freshMs = freshMs;
+  }
+
+  /** Returns a promise only if the value has to be read first, so that most decisions take no turn of the event loop. */
+  get(key: string): Value | Promise<Value> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return this.#readFirst(key);
+    const age = performance.now() - entry.readAt;
+    if (age <= this.#freshMs) return entry.value;
+    const reading = this.#readAgain(key, entry);
+    return age <= 2 * this.#freshMs ? entry.value : reading;
+  }
+
+  /** Removes the value, so that the next caller waits for a new one. */
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  #readFirst(key: string): Promise<Value> {
+    const running = this.#first.get(key);
+    if (running) return running;
+    const readAt = performance.now();
+    const reading = this.#load(key)
+      .then((value) => {
+        this.#entries.set(key, { value, readAt, reading: null });
+        return value;
+      })
+      .finally(() => this.#first.delete(key));
+    this.#first.set(key, reading);
+    return reading;
+  }
+
+  #readAgain(key: string, entry: Entry<Value>): Promise<Value> {
+    if (entry.reading) return entry.reading;
+    const readAt = performance.now();
+    const reading = this.#load(key)
+      .then((value) => {
+        this.#entries.set(key, { value, readAt, reading: null });
+        return value;
+      })
+      .catch((error: unknown) => {
+        entry.reading = null;
+        if (performance.now() - entry.readAt <= MAX_AGE_MS) return entry.value;
+        throw error;
+      });
+    // Callers that use the old value do not wait for it.
+    reading.catch(() => {});
+    entry.reading = reading;
+    return reading;
+  }
+}

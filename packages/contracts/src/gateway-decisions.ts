@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { LookupIdSchema, TimestampSchema } from './fields.ts';
+import { SubjectSchema } from './gateway-sessions.ts';
+import { EnforcementSchema } from './gateways.ts';
+import { InventoryKindSchema } from './inventory.ts';
+import { operation } from './operation.ts';
+import { ProviderKindSchema } from './providers.ts';
+
+export const DenialSchema = z
+  .enum(['not_in_inventory', 'blocked', 'manifest', 'provider_disabled', 'provider_not_in_session'])
+  .meta({ id: 'Denial' })
+  .describe(
+    "Why a session may not use something. `not_in_inventory`: no item of the provider covers the name. `blocked`: an item is blocked. `manifest`: the gateway's manifest does not allow it. `provider_disabled`: the provider is not active. `provider_not_in_session`: the session was opened for other providers.",
+  );
+export type Denial = z.infer<typeof DenialSchema>;
+
+/** Who asks for decisions. */
+export const DecisionPointSchema = z
+  .enum(['proxy', 'forward_auth', 'guard', 'hook', 'authzen', 'opa', 'toolhive', 'litellm'])
+  .meta({ id: 'DecisionPoint' })
+  .describe('Where a decision was asked for.');
+export type DecisionPoint = z.infer<typeof DecisionPointSchema>;
+
+const SessionProviderSchema = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    aliases: z.array(z.string()),
+    kind: ProviderKindSchema,
+    items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
+  })
+  .meta({ id: 'SessionProvider', description: 'A provider that the session may use, with the items that it may use now.' });
+
+export const OwnGatewaySessionSchema = z
+  .strictObject({
+    sessionId: z.string(),
+    subject: SubjectSchema,
+    gatewayId: z.string(),
+    mode: EnforcementSchema,
+    expiresAt: TimestampSchema,
+    checkedAt: TimestampSchema.describe('When this was true. It may be up to 5 seconds ago.'),
+    complete: z
+      .boolean()
+      .describe('Whether `providers` has everything. It has at most 10,000 items; ask for decisions about the others.'),
+    providers: z.array(SessionProviderSchema),
+  })
+  .meta({ id: 'OwnGatewaySession', description: 'What the session of the token may use now.' });
+export type OwnGatewaySession = z.infer<typeof OwnGatewaySessionSchema>;
+
+export const DecideAccessInputSchema = z
+  .strictObject({
+    provider: z.string().min(1).max(256).describe('The id, the name or an alias of a provider that the gateway lists.'),
+    kind: InventoryKindSchema,
+    name: z.string().min(1).max(512).describe('The name as the agent calls it.'),
+    attempts: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(1)
+      .describe('How many uses the question stands for, if a client has asked once for several.'),
+  })
+  .meta({
+    id: 'DecideAccessInput',
+    description: 'A use that a session asks for.',
+    examples: [{ provider: 'github', kind: 'tool', name: 'create_issue' }],
+  });
+export type DecideAccessInput = z.infer<typeof DecideAccessInputSchema>;
+
+export const AccessDecisionSchema = z
+  .strictObject({
+    allowed: z.boolean().describe('Whether the use may go on. In the mode `observe` it always may.'),
+    wouldDeny: z.boolean().describe('Whether the mode `enforce` denies the use.'),
+    mode: EnforcementSchema,
+    reason: DenialSchema.nullable(),
+    observationId: z.string().nullable().describe('The runtime observation that counts the denial, once there is one.'),
+    reviewUrl: z.string().nullable().describe('Where a person can review the denial, in the console.'),
+  })
+  .meta({ id: 'AccessDecision', description: 'Whether a session may use something now.' });
+export type AccessDecision = z.infer<typeof AccessDecisionSchema>;
+
+const NoContentSchema = z.null().meta({ id: 'Authorized', description: 'The session may do this. The answer has no body.' });
+
+const tag = 'Gateways';
+const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
+const provider = {
+  ...gateway,
+  provider: z.string().min(1).max(256).describe('The id, the name or an alias of a provider that the gateway lists.'),
+};
+const CREDENTIAL =
+  'The credential is the token of a session of this gateway, in `X-Quartermaster-Session` or as a Bearer token in `Authorization`.';
+const decision = { transport: 'decision', scope: 'public', tag } as const;
+const tokenErrors = ['session_token_invalid', 'gateway_session_ended'] as const;
+
+export const getOwnGatewaySession = operation({
+  ...decision,
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/session',
+  operationId: 'get_own_gateway_session',
+  summary: 'Get what a session may use now',
+  description: `Returns everything that the session of the token may use at this moment, for guards that decide locally. ${CREDENTIAL} \`If-None-Match\` answers 304 while \`providers\` is the same.`,
+  params: gateway,
+  output: OwnGatewaySessionSchema,
+  errors: [...tokenErrors],
+});
+
+export const decideAccess = operation({
+  ...decision,
+  method: 'POST',
+  path: '/v1/gateways/{gateway_id}/decisions',
+  operationId: 'decide_access',
+  summary: 'Decide whether a session may use something',
+  description: `Answers whether the session of the token may use something now, and counts a denial. A denial is an answer with 200. ${CREDENTIAL}`,
+  params: gateway,
+  body: DecideAccessInputSchema,
+  output: AccessDecisionSchema,
+  errors: [...tokenErrors, 'provider_not_listed'],
+});
+
+export const authorizeSession = operation({
+  ...decision,
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/authorize',
+  operationId: 'authorize_session',
+  summary: 'Check a session, for a reverse proxy',
+  description: `Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method. ${CREDENTIAL}`,
+  params: gateway,
+  output: NoContentSchema,
+  errors: [...tokenErrors],
+});
+
+const DENIED_ERRORS = ['not_granted', 'provider_not_listed', 'name_missing', 'header_repeated', 'body_incomplete'] as const;
+
+export const authorizeMcpRequest = operation({
+  ...decision,
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/authorize/{provider}/mcp',
+  operationId: 'authorize_mcp_request',
+  summary: 'Decide about an MCP request, for a reverse proxy',
+  description: `Forward authentication for an MCP server: 200 without a body, 401 or 403. It accepts any method, and any path below it. Without a body it decides by the headers \`MCP-Protocol-Version\`, \`Mcp-Method\` and \`Mcp-Name\` (MCP 2026-07-28 and later); with the body of the request, by the body. ${CREDENTIAL}`,
+  params: provider,
+  output: NoContentSchema,
+  errors: [...tokenErrors, ...DENIED_ERRORS, 'mcp_revision_unsupported', 'mcp_method_unknown', 'headers_differ', 'headers_not_checked'],
+});
+
+export const authorizeModelCall = operation({
+  ...decision,
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/authorize/{provider}/models',
+  operationId: 'authorize_model_call',
+  summary: 'Decide about a model call, for a reverse proxy',
+  description: `Forward authentication for the API of models: 200 without a body, 401 or 403. The model comes from the path of the original request (Azure, Bedrock, Gemini) in \`X-Original-URI\`, \`X-Forwarded-Uri\` or below this path, or from the member \`model\` of a body that the proxy passes on. ${CREDENTIAL}`,
+  params: provider,
+  output: NoContentSchema,
+  errors: [...tokenErrors, ...DENIED_ERRORS],
+});
