@@ -1,15 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { VERSION } from '../src/config.ts';
-import { openApiDocument } from '../src/http/openapi/openapi.ts';
-import { appRouter } from '../src/server/router.ts';
+import { serviceDocument } from '../src/server/document.ts';
 
 type Json = { [key: string]: unknown };
 type Described = { operationId: string; summary: string; description?: string; parameters?: Json[]; responses: Json };
 type Served = { paths: Record<string, Record<string, Described>>; components: Record<string, Record<string, Json>> };
 
-const served = JSON.parse(
-  JSON.stringify(openApiDocument({ router: appRouter, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
-) as Served;
+const served = JSON.parse(JSON.stringify(serviceDocument('http://127.0.0.1:8080'))) as Served;
 
 const OPERATIONS = Object.values(served.paths).flatMap((methods) => Object.values(methods));
 

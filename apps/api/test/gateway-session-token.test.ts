@@ -255,7 +255,8 @@ async function gateway(
   fields: Partial<NewGateway>,
   place: typeof ACME | typeof EU = ACME,
 ): Promise<string> {
-  const rest = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
+  const settings = { enforcement: 'observe', mcpProxy: 'off' } as const;
+  const rest = { ...settings, name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
   return (await insertGateway(db, place, { ...rest, providerIds: [], sessionTtlSeconds: 3600, ...fields }, NOW)).id;
 }
 

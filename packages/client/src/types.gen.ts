@@ -151,6 +151,14 @@ export type CreateGatewayInput = {
      */
     sessionTtlSeconds?: number;
     /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    enforcement?: Enforcement;
+    /**
+     * Whether agents can reach the MCP servers of the gateway through this service, at `/v1/gateways/{gateway_id}/mcp/{provider}`.
+     */
+    mcpProxy?: McpProxy;
+    /**
      * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
      */
     tenantId?: string | null;
@@ -159,6 +167,10 @@ export type CreateGatewayInput = {
      */
     subTenantId?: string | null;
 };
+
+export type Enforcement = 'observe' | 'enforce';
+
+export type McpProxy = 'off' | 'on';
 
 /**
  * A field that is left out keeps its value. Null clears it.
@@ -177,6 +189,14 @@ export type UpdateGatewayInput = {
      * A lifetime in seconds: 60 to 86,400.
      */
     sessionTtlSeconds?: number;
+    /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    enforcement?: Enforcement;
+    /**
+     * Whether agents can reach the MCP servers of the gateway through this service, at `/v1/gateways/{gateway_id}/mcp/{provider}`.
+     */
+    mcpProxy?: McpProxy;
 };
 
 export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
@@ -1166,6 +1186,25 @@ export type UsageInterval = 'hour' | 'day' | 'all';
 export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
 
 /**
+ * A use that a session asks for.
+ */
+export type DecideAccessInput = {
+    /**
+     * The id, the name or an alias of a provider that the gateway lists.
+     */
+    provider: string;
+    kind: InventoryKind;
+    /**
+     * The name as the agent calls it.
+     */
+    name: string;
+    /**
+     * How many uses the question stands for, if a client has asked once for several.
+     */
+    attempts?: number;
+};
+
+/**
  * One page of agents, and the time range of their usage.
  */
 export type AgentPage = {
@@ -1375,11 +1414,23 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
     scope?: string;
+    /**
+     * Why. With `not_granted`: `not_in_inventory`, `blocked`, `manifest`, `provider_disabled` or `provider_not_in_session`. With `gateway_session_ended`: the `revokedReason` of the session.
+     */
+    reason?: string;
+    /**
+     * The runtime observation that counts the denial. Only with `not_granted`; null if there is none yet.
+     */
+    observationId?: string | null;
+    /**
+     * Where a person can review the denial, in the console. Only with `not_granted`.
+     */
+    reviewUrl?: string;
 };
 
 /**
@@ -1936,6 +1987,14 @@ export type Gateway = {
      * The lifetime of its sessions, in seconds: 60 to 86,400. A session may ask for less, not for more.
      */
     sessionTtlSeconds: number;
+    /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    enforcement: Enforcement;
+    /**
+     * Whether agents can reach the MCP servers of the gateway through this service, at `/v1/gateways/{gateway_id}/mcp/{provider}`.
+     */
+    mcpProxy: McpProxy;
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
@@ -1993,6 +2052,10 @@ export type GatewaySessionSummary = {
      * How many items the session grants.
      */
     grantedItems: number;
+    /**
+     * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
+     */
+    providerIds: Array<string> | null;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -2040,6 +2103,10 @@ export type CreatedGatewaySession = {
      * How many items the session grants.
      */
     grantedItems: number;
+    /**
+     * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
+     */
+    providerIds: Array<string> | null;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -2181,6 +2248,10 @@ export type GatewaySession = {
      * How many items the session grants.
      */
     grantedItems: number;
+    /**
+     * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
+     */
+    providerIds: Array<string> | null;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -4538,6 +4609,75 @@ export type IdentityRelink = {
 };
 
 /**
+ * What the session of the token may use now.
+ */
+export type OwnGatewaySession = {
+    sessionId: string;
+    /**
+     * A user or service account: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    subject: string;
+    gatewayId: string;
+    /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    mode: Enforcement;
+    expiresAt: Timestamp;
+    /**
+     * When this was true. It may be up to 5 seconds ago.
+     */
+    checkedAt: Timestamp;
+    /**
+     * Whether `providers` has everything. It has at most 10,000 items; ask for decisions about the others.
+     */
+    complete: boolean;
+    providers: Array<SessionProvider>;
+};
+
+/**
+ * A provider that the session may use, with the items that it may use now.
+ */
+export type SessionProvider = {
+    id: string;
+    name: string;
+    aliases: Array<string>;
+    kind: ProviderKind;
+    items: Array<{
+        kind: InventoryKind;
+        name: string;
+    }>;
+};
+
+/**
+ * Whether a session may use something now.
+ */
+export type AccessDecision = {
+    /**
+     * Whether the use may go on. In the mode `observe` it always may.
+     */
+    allowed: boolean;
+    /**
+     * Whether the mode `enforce` denies the use.
+     */
+    wouldDeny: boolean;
+    /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    mode: Enforcement;
+    reason: Denial | null;
+    /**
+     * The runtime observation that counts the denial, once there is one.
+     */
+    observationId: string | null;
+    /**
+     * Where a person can review the denial, in the console.
+     */
+    reviewUrl: string | null;
+};
+
+export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
+
+/**
  * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
  */
 export type TenantFilter = string | null;
@@ -4756,6 +4896,11 @@ export type MembershipSubTenant = string | null;
  * The id of the trace: 32 hex digits, upper or lower case.
  */
 export type TraceId = string;
+
+/**
+ * The id, the name or an alias of a provider that the gateway lists.
+ */
+export type Provider2 = string;
 
 export type ListAgentsData = {
     body?: never;
@@ -13199,3 +13344,245 @@ export type GrantPlatformAdministratorResponses = {
 };
 
 export type GrantPlatformAdministratorResponse = GrantPlatformAdministratorResponses[keyof GrantPlatformAdministratorResponses];
+
+export type GetOwnGatewaySessionData = {
+    body?: never;
+    headers?: {
+        /**
+         * If the record has one of these entity tags, the answer is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/session';
+};
+
+export type GetOwnGatewaySessionErrors = {
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type GetOwnGatewaySessionError = GetOwnGatewaySessionErrors[keyof GetOwnGatewaySessionErrors];
+
+export type GetOwnGatewaySessionResponses = {
+    /**
+     * What the session of the token may use now.
+     */
+    200: OwnGatewaySession;
+};
+
+export type GetOwnGatewaySessionResponse = GetOwnGatewaySessionResponses[keyof GetOwnGatewaySessionResponses];
+
+export type DecideAccessData = {
+    body: DecideAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/decisions';
+};
+
+export type DecideAccessErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideAccessError = DecideAccessErrors[keyof DecideAccessErrors];
+
+export type DecideAccessResponses = {
+    /**
+     * Whether a session may use something now.
+     */
+    200: AccessDecision;
+};
+
+export type DecideAccessResponse = DecideAccessResponses[keyof DecideAccessResponses];
+
+export type AuthorizeSessionData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/authorize';
+};
+
+export type AuthorizeSessionErrors = {
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type AuthorizeSessionError = AuthorizeSessionErrors[keyof AuthorizeSessionErrors];
+
+export type AuthorizeSessionResponses = {
+    /**
+     * The session may do this. The answer has no body.
+     */
+    200: unknown;
+};
+
+export type AuthorizeMcpRequestData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/authorize/{provider}/mcp';
+};
+
+export type AuthorizeMcpRequestErrors = {
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `not_granted` (Not granted), `provider_not_listed` (The gateway lists no such provider), `name_missing` (The request names nothing to decide), `header_repeated` (Header sent twice), `body_incomplete` (Body not whole), `mcp_revision_unsupported` (MCP revision not supported without a body), `mcp_method_unknown` (Unknown MCP method), `headers_differ` (Headers and body differ), `headers_not_checked` (The provider was not seen to compare headers with the body).
+     */
+    403: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type AuthorizeMcpRequestError = AuthorizeMcpRequestErrors[keyof AuthorizeMcpRequestErrors];
+
+export type AuthorizeMcpRequestResponses = {
+    /**
+     * The session may do this. The answer has no body.
+     */
+    200: unknown;
+};
+
+export type AuthorizeModelCallData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/authorize/{provider}/models';
+};
+
+export type AuthorizeModelCallErrors = {
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `not_granted` (Not granted), `provider_not_listed` (The gateway lists no such provider), `name_missing` (The request names nothing to decide), `header_repeated` (Header sent twice), `body_incomplete` (Body not whole).
+     */
+    403: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type AuthorizeModelCallError = AuthorizeModelCallErrors[keyof AuthorizeModelCallErrors];
+
+export type AuthorizeModelCallResponses = {
+    /**
+     * The session may do this. The answer has no body.
+     */
+    200: unknown;
+};

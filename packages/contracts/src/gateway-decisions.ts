@@ -7,10 +7,17 @@ import { operation } from './operation.ts';
 import { ProviderKindSchema } from './providers.ts';
 
 export const DenialSchema = z
-  .enum(['not_in_inventory', 'blocked', 'manifest', 'provider_disabled', 'provider_not_in_session'])
+  .enum([
+    'not_in_inventory',
+    'blocked',
+    'manifest',
+    'provider_disabled',
+    'provider_not_in_session',
+    'provider_not_listed',
+  ])
   .meta({ id: 'Denial' })
   .describe(
-    "Why a session may not use something. `not_in_inventory`: no item of the provider covers the name. `blocked`: an item is blocked. `manifest`: the gateway's manifest does not allow it. `provider_disabled`: the provider is not active. `provider_not_in_session`: the session was opened for other providers.",
+    "Why a session may not use something. `not_in_inventory`: no item of the provider covers the name. `blocked`: an item is blocked. `manifest`: the gateway's manifest does not allow it. `provider_disabled`: the provider is not active. `provider_not_in_session`: the session was opened for other providers. `provider_not_listed`: the gateway lists no provider with this id, name or alias, or several.",
   );
 export type Denial = z.infer<typeof DenialSchema>;
 
@@ -29,7 +36,10 @@ const SessionProviderSchema = z
     kind: ProviderKindSchema,
     items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
   })
-  .meta({ id: 'SessionProvider', description: 'A provider that the session may use, with the items that it may use now.' });
+  .meta({
+    id: 'SessionProvider',
+    description: 'A provider that the session may use, with the items that it may use now.',
+  });
 
 export const OwnGatewaySessionSchema = z
   .strictObject({
@@ -78,7 +88,9 @@ export const AccessDecisionSchema = z
   .meta({ id: 'AccessDecision', description: 'Whether a session may use something now.' });
 export type AccessDecision = z.infer<typeof AccessDecisionSchema>;
 
-const NoContentSchema = z.null().meta({ id: 'Authorized', description: 'The session may do this. The answer has no body.' });
+const NoContentSchema = z
+  .null()
+  .meta({ id: 'Authorized', description: 'The session may do this. The answer has no body.' });
 
 const tag = 'Gateways';
 const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
@@ -99,6 +111,7 @@ export const getOwnGatewaySession = operation({
   summary: 'Get what a session may use now',
   description: `Returns everything that the session of the token may use at this moment, for guards that decide locally. ${CREDENTIAL} \`If-None-Match\` answers 304 while \`providers\` is the same.`,
   params: gateway,
+  record: { tagExcludes: ['sessionId', 'subject', 'expiresAt', 'checkedAt'] },
   output: OwnGatewaySessionSchema,
   errors: [...tokenErrors],
 });
@@ -113,7 +126,7 @@ export const decideAccess = operation({
   params: gateway,
   body: DecideAccessInputSchema,
   output: AccessDecisionSchema,
-  errors: [...tokenErrors, 'provider_not_listed'],
+  errors: [...tokenErrors],
 });
 
 export const authorizeSession = operation({
@@ -128,7 +141,13 @@ export const authorizeSession = operation({
   errors: [...tokenErrors],
 });
 
-const DENIED_ERRORS = ['not_granted', 'provider_not_listed', 'name_missing', 'header_repeated', 'body_incomplete'] as const;
+const DENIED_ERRORS = [
+  'not_granted',
+  'provider_not_listed',
+  'name_missing',
+  'header_repeated',
+  'body_incomplete',
+] as const;
 
 export const authorizeMcpRequest = operation({
   ...decision,
@@ -139,7 +158,14 @@ export const authorizeMcpRequest = operation({
   description: `Forward authentication for an MCP server: 200 without a body, 401 or 403. It accepts any method, and any path below it. Without a body it decides by the headers \`MCP-Protocol-Version\`, \`Mcp-Method\` and \`Mcp-Name\` (MCP 2026-07-28 and later); with the body of the request, by the body. ${CREDENTIAL}`,
   params: provider,
   output: NoContentSchema,
-  errors: [...tokenErrors, ...DENIED_ERRORS, 'mcp_revision_unsupported', 'mcp_method_unknown', 'headers_differ', 'headers_not_checked'],
+  errors: [
+    ...tokenErrors,
+    ...DENIED_ERRORS,
+    'mcp_revision_unsupported',
+    'mcp_method_unknown',
+    'headers_differ',
+    'headers_not_checked',
+  ],
 });
 
 export const authorizeModelCall = operation({

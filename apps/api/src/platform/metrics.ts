@@ -27,6 +27,12 @@ export function createMetrics() {
       labelNames: ['operation'],
       registers: [registry],
     }),
+    decisions: new Counter({
+      name: 'quartermaster_decisions_total',
+      help: 'Decisions about what sessions may use, by where they were asked for, the mode of the gateway, the outcome, and why the use was denied or would have been.',
+      labelNames: ['point', 'mode', 'outcome', 'reason'],
+      registers: [registry],
+    }),
     refusedCredentials: new Counter({
       name: 'quartermaster_refused_credentials_total',
       help: 'Requests whose credentials were missing or refused, by reason.',

@@ -5,12 +5,12 @@ import { runOnReservedConnection } from '@quartermaster/db/tenant-context.ts';
 import express, { type Express, type Request, type Response, type Router } from 'express';
 import helmet from 'helmet';
 import { sql } from 'kysely';
-import { type Config, VERSION } from '../config.ts';
+import type { Config } from '../config.ts';
 import { basePathOf, withoutBasePath } from '../platform/base-path.ts';
 import { ApiError } from '../platform/errors.ts';
 import { docsRouter } from '../http/openapi/docs.ts';
 import { fixedAnswer } from '../http/rest/fixed-answer.ts';
-import { openApiDocument } from '../http/openapi/openapi.ts';
+import { serviceDocument } from './document.ts';
 import { answerOf } from '../http/errors/problems.ts';
 import { type RestOptions, restHandler } from '../http/rest/rest.ts';
 import { trpcHandler } from '../http/trpc-handler.ts';
@@ -26,6 +26,9 @@ import type { KnownCredentials } from '../http/rate-limits/known-credentials.ts'
 import type { RequestLimits } from '../http/rate-limits/limits.ts';
 import { appRouter } from './router.ts';
 import type { Services } from '../platform/services.ts';
+import type { Decisions } from '../resources/gateway-decisions/decide.ts';
+import { decisionPathOf } from '../resources/gateway-decisions/paths.ts';
+import { decisionReceiver } from '../resources/gateway-decisions/receiver.ts';
 import { jwksHandler } from '../resources/signing-keys/jwks-handler.ts';
 import type { Console } from './console/build.ts';
 import { consoleRouter } from './console/handler.ts';
@@ -41,6 +44,7 @@ type AppOptions = {
   config: Pick<Config, 'trustedProxies' | 'tracesOrigins'>;
   /** Receives telemetry, over HTTP and over gRPC. */
   intake: Intake;
+  decisions: Decisions;
   /** Whether the service takes new requests. False while it shuts down. */
   ready: () => boolean;
   /** Null: requests are not limited. */
@@ -103,9 +107,9 @@ export function createApp(options: AppOptions): RequestListener {
   };
   const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
   const otlp = otlpHandler(options, { pipeline, onRefused });
-  app.use(
-    restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused, tracesOrigins: config.tracesOrigins }),
-  );
+  const decide = decisionHandler(options, pipeline);
+  const { tracesOrigins } = config;
+  app.use(restHandler({ router: appRouter, pipeline, headers: secure, decide, otlp, onRefused, tracesOrigins }));
   mountPaths(app, options, { pipeline, countPublic, onRefused });
   app.use((req, res) => {
     sendAnswer(
@@ -246,7 +250,7 @@ function documentHandler(serverUrl: string) {
 
 /** The document of this version, which servers in one process share. Only its `servers` differ. */
 function ownDocument(): object {
-  builtDocument ??= openApiDocument({ router: appRouter, version: VERSION, serverUrl: '' });
+  builtDocument ??= serviceDocument('');
   return builtDocument;
 }
 
@@ -292,6 +296,27 @@ function otlpHandler({ intake }: AppOptions, { pipeline, onRefused }: Shared): R
       onRefused: (error, answer, principal) =>
         onRefused(error, answer, { operation, principal, requestId, callerRequestId: callerRequestIdOf(req) }),
     });
+  };
+}
+
+function decisionHandler(
+  { services, decisions, limits }: AppOptions,
+  pipeline: Pipeline,
+): NonNullable<RestOptions['decide']> {
+  const { countUnmatched } = pipeline;
+  const receive = decisionReceiver({
+    services,
+    decisions,
+    limit: limits?.decisions ?? null,
+    countUnmatched,
+    onRefused: (error, answer, { operation, requestId }) =>
+      noteRefusal(services, { error, answer, info: { operation, principal: null, requestId, callerRequestId: null } }),
+  });
+  return (req, res, pathname) => {
+    const path = decisionPathOf(pathname);
+    if (path === null) return null;
+    pipeline.onMatched(res, path.operation);
+    return receive(req, res, path);
   };
 }
 

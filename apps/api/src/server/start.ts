@@ -21,6 +21,7 @@ import { SYNC_LIMITS, type SyncLimits, type SyncRuns, syncRuns } from '../platfo
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { SecretBox } from '../platform/secret-box.ts';
 import type { Services } from '../platform/services.ts';
+import { Decisions } from '../resources/gateway-decisions/decide.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
@@ -72,6 +73,8 @@ export type Parts = ServiceParts & {
   openConsole?: (log: Logger) => Console;
   /** Validates every response against its contract. */
   checkAnswers?: boolean;
+  /** How old what a decision rests on may be, in milliseconds. */
+  decisionsFreshMs?: number;
   /** Runs no background jobs, so that every change comes from a request. */
   noHousekeeping?: boolean;
 };
@@ -145,11 +148,13 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     opened.push(async () => sample.stop());
     const known = new KnownCredentials((req) => sessionToken(services, req));
     const intake = new Intake(services, config.otlpMaxBytes);
+    const decisions = new Decisions(services, parts.decisionsFreshMs);
     const app = createApp({
       services,
       trustedIssuer,
       config,
       intake,
+      decisions,
       limits,
       known,
       ready: front.isReady,

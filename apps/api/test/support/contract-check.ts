@@ -1,7 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { VERSION } from '../../src/config.ts';
-import { openApiDocument } from '../../src/http/openapi/openapi.ts';
-import { appRouter } from '../../src/server/router.ts';
+import { serviceDocument } from '../../src/server/document.ts';
 import { withSharedParts } from './shared-parts.ts';
 
 type Media = { schema?: object };
@@ -19,9 +17,7 @@ export type OpenApi = {
 
 /** The served document, with shared parameters and responses copied to where they are used. */
 export const document = withSharedParts(
-  JSON.parse(
-    JSON.stringify(openApiDocument({ router: appRouter, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
-  ) as OpenApi,
+  JSON.parse(JSON.stringify(serviceDocument('http://127.0.0.1:8080'))) as OpenApi,
 );
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });

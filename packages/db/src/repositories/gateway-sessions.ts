@@ -12,7 +12,15 @@ import { ensureGrantedItems, insertGrants, readGrants } from './gateway-grants.t
 
 export type NewGatewaySession = Pick<
   GatewaySession,
-  'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'grantsDigest' | 'providerIds' | 'metadata'
+  | 'gatewayId'
+  | 'subject'
+  | 'actor'
+  | 'expiresAt'
+  | 'gatewayUrl'
+  | 'grants'
+  | 'grantsDigest'
+  | 'providerIds'
+  | 'metadata'
 > & {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   openedBy: string;
@@ -58,7 +66,7 @@ export async function findSessionSummary(
   return row && toSummary(row, now);
 }
 
-/** What decides whether a session may be used. The scope is everywhere, because its token proves that it is ours. */
+/** What decides whether a session may be used. */
 export type SessionState = TenantPlace &
   Pick<GatewaySession, 'id' | 'gatewayId' | 'subject' | 'expiresAt' | 'revokedReason' | 'providerIds'>;
 

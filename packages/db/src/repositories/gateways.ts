@@ -12,7 +12,15 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 export type NewGateway = Pick<
   Gateway,
-  'name' | 'displayName' | 'url' | 'status' | 'providerIds' | 'manifestId' | 'sessionTtlSeconds' | 'enforcement' | 'mcpProxy'
+  | 'name'
+  | 'displayName'
+  | 'url'
+  | 'status'
+  | 'providerIds'
+  | 'manifestId'
+  | 'sessionTtlSeconds'
+  | 'enforcement'
+  | 'mcpProxy'
 >;
 export type GatewayChange = Partial<NewGateway>;
 export type GatewayFilter = { status?: string | null | undefined };

@@ -91,8 +91,7 @@ const namedProviders = preparedStatement((db, { scope, ids }: { scope: TenantSco
 );
 
 /** A provider, as far as it matters to what a gateway allows. */
-export type NamedProvider = TenantPlace &
-  Pick<Provider, 'id' | 'name' | 'aliases' | 'kind' | 'baseUrl' | 'status'>;
+export type NamedProvider = TenantPlace & Pick<Provider, 'id' | 'name' | 'aliases' | 'kind' | 'baseUrl' | 'status'>;
 
 /** The names, places and statuses of the providers among `ids`, without deleted ones. In no particular order. */
 export async function findNamedProviders(

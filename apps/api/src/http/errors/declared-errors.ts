@@ -48,8 +48,7 @@ const FORBIDDEN_BEFORE_TERMS: readonly ErrorCode[] = [
 /** The errors that an operation may answer, by status: those that follow from its shape, and those that it declares. */
 export function refusalsOf(operation: Operation): Refusal[] {
   const codes = new Set<ErrorCode>([...implied(operation), ...operation.errors]);
-  // OTLP asks for 400 where a request cannot be decoded.
-  const byStatus = new Map<number, ErrorCode[]>(operation.transport === 'otlp' ? [] : [[422, []]]);
+  const byStatus = new Map<number, ErrorCode[]>(mayAnswer422(operation) ? [[422, []]] : []);
   for (const code of codes) {
     const { status } = ERRORS[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
@@ -90,8 +89,17 @@ export function pascalCased(name: string): string {
   return name.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** OTLP asks for 400 where a request cannot be decoded, and forward authentication answers only what proxies expect. */
+function mayAnswer422({ transport, body }: Operation): boolean {
+  return transport === 'rest' || (transport === 'decision' && body !== undefined);
+}
+
 function implied(operation: Operation): ErrorCode[] {
   const { scope, params, body, transport } = operation;
+  if (transport === 'decision') {
+    const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable'];
+    return body ? [...codes, 'request_malformed', 'body_too_large', 'media_type_unsupported'] : codes;
+  }
   const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable', 'outcome_unknown'];
   if (scope !== 'public') {
     codes.push('credentials_ambiguous', 'credentials_missing', 'credentials_invalid', 'session_ended');

@@ -17,6 +17,8 @@ import { operationOf, operationsOf, proceduresOf, router } from '../trpc.ts';
 
 type DocumentOptions = {
   router: AnyTRPCRouter;
+  /** Operations that are no procedures of the router. */
+  further?: readonly Operation[];
   /** The product's version. */
   version: string;
   serverUrl: string;
@@ -31,7 +33,8 @@ type DocumentOptions = {
  * The same operations always give the same document.
  */
 export function openApiDocument(options: DocumentOptions): object {
-  const operations = operationsOf(options.router);
+  const further = options.further ?? [];
+  const operations = [...operationsOf(options.router), ...further];
   const byRoute = Object.entries(proceduresOf(options.router)).toSorted(([, one], [, other]) =>
     byPath(operationOf(one), operationOf(other)),
   );
@@ -39,6 +42,10 @@ export function openApiDocument(options: DocumentOptions): object {
   const shared: Shared = { pathParameters: sharedPathParameters(operations), responses: new Map() };
   for (const [, procedure] of byRoute) {
     const operation = operationOf(procedure);
+    const object = operationObjectOf(operation, shared);
+    paths[operation.path] = { ...paths[operation.path], [METHODS[operation.method]]: object };
+  }
+  for (const operation of further) {
     const object = operationObjectOf(operation, shared);
     paths[operation.path] = { ...paths[operation.path], [METHODS[operation.method]]: object };
   }
@@ -144,7 +151,8 @@ function pathParametersOf({ params }: Operation, { pathParameters }: Shared): z.
 }
 
 /** Callers use one of the two schemes. Each lists the scope that the credential must hold. */
-function securityOf({ scope }: Operation): Record<string, string[]>[] {
+function securityOf({ scope, transport }: Operation): Record<string, string[]>[] {
+  if (transport === 'decision') return [{ bearerAuth: [] }];
   if (scope === 'public') return [];
   const scopes = scope === null ? [] : [scope];
   return [{ bearerAuth: scopes }, { apiKeyAuth: [...scopes] }];
@@ -169,7 +177,7 @@ function responsesOf(operation: Operation, shared: Shared): ZodOpenApiResponsesO
     200: {
       description: output.description ?? operation.summary,
       headers: responseHeadersOf(operation, 200),
-      content: success,
+      ...(output instanceof z.ZodNull ? {} : { content: success }),
     },
   };
   if (operation.method === 'GET' && operation.record) {

@@ -35,6 +35,8 @@ export type RequestLimits = {
   tenant: RateLimit;
   /** Of all users of a tenant together. It is as high, but of their own, so that a program cannot keep people out. */
   tenantUsers: RateLimit;
+  /** Of the decisions that the sessions of a tenant ask for. Each process counts alone, so that a decision takes no statement. */
+  decisions: RateLimit;
 };
 
 type Settings = {
@@ -46,6 +48,9 @@ type Settings = {
 
 /** Organizations that one user may ask for in a minute. An answer reveals whether an id is taken, so guessing is limited. */
 const ORGANIZATIONS = 10;
+
+/** Decisions of a tenant in a minute. A decision costs a tenth of a request. */
+const DECISIONS = 60_000;
 
 /** All rate limits of the service. If rate limits are switched off, `requests` is null, and onboarding is unlimited. */
 export function createLimits({ rateLimits, now, takePoints }: Settings) {
@@ -64,6 +69,7 @@ export function createLimits({ rateLimits, now, takePoints }: Settings) {
     publicPaths: named('public', rateLimits.publicPaths),
     tenant: named('tenant', DEFAULT_TENANT_LIMITS.requestsPerMinute),
     tenantUsers: named('tenant_users', DEFAULT_TENANT_LIMITS.requestsPerMinute),
+    decisions: new RateLimit({ policy: 'decisions', limit: DECISIONS, now, takePoints: null }),
   };
   return {
     requests,

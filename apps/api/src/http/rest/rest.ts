@@ -25,6 +25,8 @@ export type RestOptions = {
   pipeline: Pipeline;
   /** Headers of every answer. */
   headers?: readonly [string, string][];
+  /** Answers decisions, including their errors. Returns null for a path that asks for none. */
+  decide?: (req: IncomingMessage, res: ServerResponse, pathname: string) => Promise<void> | null;
   /** Answers operations with transport `otlp`, including their errors. */
   otlp: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Called for every refusal: expected errors and bugs. */
@@ -58,6 +60,8 @@ export function restHandler(options: RestOptions): RequestHandler {
       await answerPreflight(pipeline, req, res);
       return;
     }
+    const decided = options.decide?.(req, res, pathname) ?? null;
+    if (decided !== null) return decided;
     const otlpOperation = otlpOperations.get(`${req.method} ${pathname}`);
     if (otlpOperation) {
       pipeline.onMatched(res, otlpOperation);

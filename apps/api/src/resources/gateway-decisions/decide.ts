@@ -25,7 +25,12 @@ export type LiveSession = {
 };
 
 /** Something that an agent wants to use. */
-export type Asked = { provider: CompiledProvider; kind: InventoryKind; name: string };
+export type Asked = {
+  /** Undefined: the gateway lists no such provider. */
+  provider: CompiledProvider | undefined;
+  kind: InventoryKind;
+  name: string;
+};
 
 export type Decision = {
   /** Whether the use may go on. In the mode `observe` it always may. */
@@ -84,20 +89,17 @@ export class Decisions {
     return { state, policy, endsAt };
   }
 
-  /** Finds the provider that a request names by id, name or alias. @throws ApiError 403 `provider_not_listed` */
-  findProvider({ policy }: Pick<LiveSession, 'policy'>, reference: string): CompiledProvider {
-    const provider = policy.find(reference);
-    if (provider) return provider;
-    const detail = 'The gateway lists no provider with this id, name or alias, or several of them.';
-    throw new ApiError('provider_not_listed', detail);
-  }
-
   /** Decides about one use, and counts it. */
   decide(session: LiveSession, asked: Asked, { point }: { point: DecisionPoint }): Decision {
     const reason = reasonOf(session, asked);
     const mode = session.policy.gateway.enforcement;
     const allowed = reason === null || mode === 'observe';
-    this.#services.metrics.decisions.inc({ point, mode, outcome: allowed ? 'allowed' : 'denied', reason: reason ?? '' });
+    this.#services.metrics.decisions.inc({
+      point,
+      mode,
+      outcome: allowed ? 'allowed' : 'denied',
+      reason: reason ?? '',
+    });
     return { allowed, reason, mode };
   }
 
@@ -111,6 +113,7 @@ export class Decisions {
 
 /** Why a session may not use something. Null: it may. Unlike {@link Decisions.decide}, this counts nothing. */
 export function reasonOf({ state }: LiveSession, { provider, kind, name }: Asked): Denial | null {
+  if (provider === undefined) return 'provider_not_listed';
   if (state.providerIds !== null && !state.providerIds.includes(provider.provider.id)) return 'provider_not_in_session';
   const verdict = provider.verdict(kind, name);
   return verdict === 'allowed' ? null : verdict;
@@ -118,7 +121,9 @@ export function reasonOf({ state }: LiveSession, { provider, kind, name }: Asked
 
 function invalidToken(): ApiError {
   const detail = 'The request has no token of an active session of this gateway.';
-  return new ApiError('session_token_invalid', detail, { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } });
+  return new ApiError('session_token_invalid', detail, {
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  });
 }
 
 function ended(reason: string): ApiError {

@@ -18,7 +18,11 @@ export class LiveCache<Value> {
   readonly #load: (key: string) => Promise<Value>;
   readonly #freshMs: number;
 
-  constructor({ load, most, freshMs = FRESH_MS }: { load: (key: string) => Promise<Value>; most: number; freshMs?: number }) {
+  constructor({
+    load,
+    most,
+    freshMs = FRESH_MS,
+  }: { load: (key: string) => Promise<Value>; most: number; freshMs?: number }) {
     this.#load = load;
     this.#entries = new BoundedMap(most);
     this.#freshMs = freshMs;

@@ -1,0 +1,55 @@
+import * as contract from '@quartermaster/contracts/gateway-decisions.ts';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+
+/** A request that the decision receiver answers. */
+export type DecisionPath = {
+  operation: Operation;
+  gatewayId: string;
+  /** The provider that the path names, decoded; null if it names none. */
+  provider: string | null;
+  /** What follows the last fixed segment, as sent. */
+  rest: string;
+};
+
+/** The operations that the receiver serves. They are no procedures, because their credential is a session's token. */
+export const DECISION_OPERATIONS: readonly Operation[] = [
+  contract.getOwnGatewaySession,
+  contract.decideAccess,
+  contract.authorizeSession,
+  contract.authorizeMcpRequest,
+  contract.authorizeModelCall,
+];
+
+/** The segments of a provider come first: proxies may append the path of their request to each of the two forms of `authorize`. */
+const PATH =
+  /^\/v1\/gateways\/([^/]+)\/(?:authorize\/([^/]+)\/(mcp|models)(\/.*)?|(session|decisions)|(authorize)(?:\/.*)?)$/;
+
+/** Finds the decision that a path asks for. */
+export function decisionPathOf(pathname: string): DecisionPath | null {
+  // Most paths are none of these.
+  if (!pathname.startsWith('/v1/gateways/')) return null;
+  const found = PATH.exec(pathname);
+  if (!found) return null;
+  const [, gateway = '', provider, kind, rest = '', plain] = found;
+  const gatewayId = decoded(gateway);
+  if (gatewayId === null) return null;
+  if (provider === undefined) {
+    const operation =
+      plain === 'session'
+        ? contract.getOwnGatewaySession
+        : plain === 'decisions'
+          ? contract.decideAccess
+          : contract.authorizeSession;
+    return { operation, gatewayId, provider: null, rest };
+  }
+  const operation = kind === 'mcp' ? contract.authorizeMcpRequest : contract.authorizeModelCall;
+  return { operation, gatewayId, provider: decoded(provider), rest };
+}
+
+function decoded(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return null;
+  }
+}

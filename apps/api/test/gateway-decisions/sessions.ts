@@ -1,0 +1,46 @@
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Body, TestServer } from '../support/server.ts';
+
+/** A gateway with a provider whose inventory has some items, and a session at it. */
+export type DecidingWorld = {
+  as: { key: string };
+  accountId: string;
+  tenantId: string;
+  gatewayId: string;
+  /** The provider's id and name. */
+  providerId: string;
+  providerName: string;
+  session: Body;
+  token: string;
+};
+
+type Options = {
+  items?: readonly { kind: string; name: string; status?: string }[];
+  gateway?: object;
+  provider?: object;
+  session?: object;
+};
+
+/** @param options.items default: the tool `search` */
+export async function decidingWorld(
+  server: Pick<TestServer, 'ok' | 'services' | 'admin'>,
+  options: Options = {},
+): Promise<DecidingWorld> {
+  const tenantId = unique('deciding');
+  const { id: accountId, key } = await accountWithKey(server as TestServer, { tenantId });
+  const as = { key };
+  const providerName = unique('provider');
+  const { id: providerId } = await server.ok('POST', '/v1/providers', {
+    as,
+    body: { name: providerName, kind: 'mcp', ...options.provider },
+  });
+  for (const item of options.items ?? [{ kind: 'tool', name: 'search' }]) {
+    await server.ok('POST', `/v1/providers/${providerId}/inventory`, { as, body: item });
+  }
+  const { id: gatewayId } = await server.ok('POST', '/v1/gateways', {
+    as,
+    body: { name: unique('gateway'), providerIds: [providerId], enforcement: 'enforce', ...options.gateway },
+  });
+  const session = await server.ok('POST', `/v1/gateways/${gatewayId}/sessions`, { as, body: options.session ?? {} });
+  return { as, accountId, tenantId, gatewayId, providerId, providerName, session, token: session.token };
+}
