@@ -786,9 +786,9 @@ export type DismissRecommendationInput = {
 export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
- * Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.
+ * Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when. `denied`: of any status, gateways denied them, or would have denied them in the mode `enforce`. `lastDeniedAt` says when.
  */
-export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked';
+export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked' | 'denied';
 
 /**
  * The decision, and the observations that it is about. The filters are those of `list_runtime_observations`.
@@ -1298,9 +1298,9 @@ export type ObservationRisk = {
  */
 export type ObservationRiskFactor = {
     /**
-     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `disabled_provider`: high: its provider is disabled, but agents use it. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `call_errors`: low: calls ended in an error.
+     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `disabled_provider`: high: its provider is disabled, but agents use it. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `denied_use`: medium: gateways denied it, or would have denied it in the mode `enforce`. `call_errors`: low: calls ended in an error.
      */
-    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'disabled_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'disabled_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'denied_use' | 'call_errors';
     reason: string;
 };
 
@@ -3363,6 +3363,14 @@ export type RuntimeObservation = {
     lastSeenAt: Timestamp;
     lastTraceId: string | null;
     lastSpanId: string | null;
+    /**
+     * How often a gateway denied it: those in the mode `observe` too, which only counts what `enforce` denies. Denials are not calls.
+     */
+    denials: number;
+    /**
+     * When it was last denied. Null: never.
+     */
+    lastDeniedAt: Timestamp | null;
     evidence: ObservationEvidence;
     risk: ObservationRisk;
     /**
@@ -3418,7 +3426,13 @@ export type ObservationEvidence = {
      * How many calls ended in an error.
      */
     errors: number;
+    /**
+     * Why gateways denied it, or would have denied it.
+     */
+    deniedReasons: Array<Denial>;
 };
+
+export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
 
 /**
  * The last review of an observation.
@@ -4674,8 +4688,6 @@ export type AccessDecision = {
      */
     reviewUrl: string | null;
 };
-
-export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
 
 /**
  * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
