@@ -38,7 +38,7 @@ test('a denial opens an observation with a review task, and approving and applyi
     evidence: { deniedReasons: ['not_in_inventory'], accounts: [world.session.subject] },
     risk: { level: 'medium', factors: expect.arrayContaining([expect.objectContaining({ factor: 'denied_use' })]) },
   });
-  const tasks = await server.ok('GET', '/v1/operator-tasks?kind=review_observation', { as });
+  const tasks = await server.ok('GET', '/v1/operator/tasks?kind=review_observation', { as });
   expect(tasks.items).toMatchObject([{ subject: { id: observationId }, title: expect.stringContaining('denied at') }]);
 
   const review = `/v1/runtime-observations/${observationId}/review`;
@@ -85,7 +85,7 @@ test('a denied use of a blocked item raises no task about a blocked use', async 
   expect(reason).toBe('blocked');
   const path = `/v1/runtime-observations/${observationId}`;
   expect(await server.ok('GET', path, { as: world.as })).toMatchObject({ status: 'resolved', denials: 1 });
-  const { items } = await server.ok('GET', '/v1/operator-tasks', { as: world.as });
+  const { items } = await server.ok('GET', '/v1/operator/tasks', { as: world.as });
   expect(items).toEqual([]);
   const blocked = await server.ok('GET', '/v1/runtime-observations?view=blocked', { as: world.as });
   expect(blocked.items).toEqual([]);
@@ -95,10 +95,11 @@ test('a denied use of a blocked item raises no task about a blocked use', async 
 
 test('a flood of invented names leaves 20 observations, their tasks and one task about the account', async () => {
   const world = await decidingWorld(server);
-  for (let index = 0; index < 60; index += 1) await decide(world, `invented-${index}`, { attempts: 10 });
+  const names = Array.from({ length: 60 }, (_, index) => `invented-${index}`);
+  await Promise.all(names.map((name) => decide(world, name, { attempts: 10 })));
   await server.decisions.flush();
   expect((await observationsOf(world)).length).toBe(20);
-  const { items } = await server.ok('GET', '/v1/operator-tasks?limit=200', { as: world.as });
+  const { items } = await server.ok('GET', '/v1/operator/tasks?limit=100', { as: world.as });
   expect(items.filter(({ kind }: Body) => kind === 'review_observation').length).toBe(20);
   expect(items.filter(({ kind }: Body) => kind === 'review_cardinality')).toMatchObject([
     { title: expect.stringContaining('was denied 20 names') },
