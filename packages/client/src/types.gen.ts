@@ -15,6 +15,8 @@ export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'ap
  */
 export type AuditOutcome = 'success' | 'failure' | 'denied';
 
+export type CoverageState = 'bypassed' | 'silent' | 'ungoverned' | 'observed_only' | 'no_telemetry' | 'enforced';
+
 /**
  * The conditions of a search. A credential must meet all of them.
  */
@@ -1791,6 +1793,86 @@ export type AuditFault = {
      */
     detail: string;
 };
+
+/**
+ * One page of coverage, and the time range that was compared.
+ */
+export type CoveragePage = {
+    items: Array<Coverage>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+    /**
+     * The start of the time range that was added up.
+     */
+    from: Timestamp;
+    /**
+     * The end of the time range. Calls at this time are not included.
+     */
+    to: Timestamp;
+};
+
+/**
+ * Whether the calls of an account at a provider are decided by a gateway.
+ */
+export type Coverage = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The account: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    account: string;
+    /**
+     * The agents whose calls the account reported, those with the most calls first, at most 10.
+     */
+    agents: Array<string>;
+    /**
+     * The id of the provider. Empty: the gateway lists no such provider.
+     */
+    providerId: string;
+    /**
+     * The name of the provider. Null if it is out of your reach.
+     */
+    provider: string | null;
+    /**
+     * Whether decisions are asked for. `bypassed`: calls are reported, a gateway lists the provider, and no decision was asked for. `silent`: decisions were asked for before, but none in the last hour, in which calls are reported. `ungoverned`: calls are reported, and no active gateway lists the provider. `observed_only`: decisions are asked for, in the mode `observe`. `no_telemetry`: decisions are asked for, and no call is reported. `enforced`: decisions are asked for, in the mode `enforce`.
+     */
+    state: CoverageState;
+    /**
+     * The mode of the last decision. Null: there was none.
+     */
+    mode: Enforcement | null;
+    /**
+     * Where decisions were asked for.
+     */
+    points: Array<DecisionPoint>;
+    /**
+     * The calls that telemetry reported.
+     */
+    calls: number;
+    /**
+     * The decisions that were asked for.
+     */
+    decisions: number;
+    /**
+     * How many of these denied the use, or would have in the mode `enforce`.
+     */
+    denied: number;
+    /**
+     * The calls that nobody asked about: reported calls beyond the decisions that permitted one.
+     */
+    unasked: number;
+    lastDecisionAt: Timestamp | null;
+};
+
+export type DecisionPoint = 'proxy' | 'forward_auth' | 'guard' | 'hook' | 'authzen' | 'opa' | 'toolhive' | 'litellm';
 
 /**
  * One page of a list.
@@ -5226,6 +5308,88 @@ export type VerifyAuditEventsResponses = {
 };
 
 export type VerifyAuditEventsResponse = VerifyAuditEventsResponses[keyof VerifyAuditEventsResponses];
+
+export type ListCoverageData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * How many days back, to the next full hour: 1 to 30.
+         */
+        days?: number;
+        /**
+         * Only records with this state.
+         */
+        state?: CoverageState | null;
+        /**
+         * Only records of this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only records of this account.
+         */
+        account?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/coverage';
+};
+
+export type ListCoverageErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListCoverageError = ListCoverageErrors[keyof ListCoverageErrors];
+
+export type ListCoverageResponses = {
+    /**
+     * One page of coverage, and the time range that was compared.
+     */
+    200: CoveragePage;
+};
+
+export type ListCoverageResponse = ListCoverageResponses[keyof ListCoverageResponses];
 
 export type SearchCredentialsData = {
     body?: SearchCredentialsInput | null;

@@ -1,10 +1,13 @@
+import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
+import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
 import type { Denial } from '@quartermaster/contracts/denials.ts';
 import { type Insertable, type Selectable, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
+import { inScope, placeOf } from '../queries.ts';
 import type { Tables } from '../tables.ts';
-import type { TenantPlace } from '../tenancy.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 /** Ids in one statement: SQLite takes at most 32,766 parameters. */
 const BATCH_SIZE = 1000;
@@ -13,6 +16,17 @@ type InTenant = Pick<TenantPlace, 'tenantId'>;
 
 /** Decisions of one hour that have everything else in common. */
 export type DecisionCount = Omit<Selectable<Tables['decision_counts']>, 'tenant_id'>;
+
+/** The decisions of an account about a provider, added up. `providerId` is empty if the gateway lists no such provider. */
+export type SummedDecisions = TenantPlace & {
+  providerId: string;
+  account: string;
+  point: DecisionPoint;
+  mode: Enforcement;
+  outcome: DecisionCount['outcome'];
+  decisions: number;
+  lastAt: string;
+};
 
 /** The decisions of one session. */
 export type SessionDecisions = { sessionId: string; allowed: number; denied: number; lastAt: string };
@@ -27,6 +41,65 @@ export type ObservationDenials = {
   lastSessionId: string;
   lastDeniedAt: string;
 };
+
+/** The decisions since a time, added up. At most `limit` sums. */
+export async function sumDecisions(
+  db: Database,
+  scope: TenantScope,
+  {
+    from,
+    providerId,
+    account,
+  }: { from: string; providerId?: string | null | undefined; account?: string | null | undefined },
+  limit: number,
+): Promise<SummedDecisions[]> {
+  let query = db
+    .selectFrom('decision_counts')
+    .select(['tenant_id', 'sub_tenant_id', 'provider_id', 'account', 'point', 'mode', 'outcome'])
+    .select(({ fn }) => [fn.sum<number | string>('decisions').as('decisions'), fn.max('last_at').as('last_at')])
+    .where('hour', '>=', from)
+    .where(inScope(scope));
+  if (providerId != null) query = query.where('provider_id', '=', providerId);
+  if (account != null) query = query.where('account', '=', account);
+  const rows = await query
+    .groupBy(['tenant_id', 'sub_tenant_id', 'provider_id', 'account', 'point', 'mode', 'outcome'])
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    ...placeOf(row),
+    providerId: row.provider_id,
+    account: row.account,
+    point: row.point,
+    mode: row.mode,
+    outcome: row.outcome,
+    decisions: Number(row.decisions),
+    lastAt: row.last_at,
+  }));
+}
+
+/** The ids among `providerIds` that active gateways of a tenant list. */
+export async function findGovernedProviders(
+  db: Database,
+  { tenantId }: InTenant,
+  providerIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const governed = new Set<string>();
+  for await (const batch of inBatches(providerIds, BATCH_SIZE)) {
+    const rows = await db
+      .selectFrom('gateway_providers as listed')
+      .innerJoin('gateways as gateway', (join) =>
+        join.onRef('gateway.tenant_id', '=', 'listed.tenant_id').onRef('gateway.id', '=', 'listed.gateway_id'),
+      )
+      .select('listed.provider_id')
+      .distinct()
+      .where('listed.tenant_id', '=', tenantId)
+      .where('listed.provider_id', 'in', batch)
+      .where('gateway.status', '=', 'active')
+      .execute();
+    for (const row of rows) governed.add(row.provider_id);
+  }
+  return governed;
+}
 
 /** Notes that a batch of counts is added, in its transaction. @returns false if it was added before */
 export async function insertDecisionBatch(
@@ -50,6 +123,7 @@ const addRows = multiRowStatement((db, rows: readonly Insertable<Tables['decisio
     .values(
       rows.map((row) => ({
         tenant_id: row.tenant_id,
+        sub_tenant_id: row.sub_tenant_id,
         hour: row.hour,
         gateway_id: row.gateway_id,
         provider_id: row.provider_id,

@@ -43,8 +43,8 @@ export type GatewayTables = {
       metadata: Json;
     };
   /** Decisions by hour, outcome and who asked for them. */
-  decision_counts: {
-    tenant_id: string;
+  /** The place is that of the gateway. */
+  decision_counts: Place & {
     hour: Time;
     gateway_id: string;
     /** '' if the gateway lists no such provider. */

@@ -190,7 +190,7 @@ function newWaiting(): Waiting {
 }
 
 function addCount(waiting: Waiting, decided: Decided, time: string): void {
-  const { gatewayId, providerId, account, point, mode, reason, attempts } = decided;
+  const { place, gatewayId, providerId, account, point, mode, reason, attempts } = decided;
   const outcome = reason === null ? 'allowed' : mode === 'enforce' ? 'denied' : 'would_deny';
   const hour = hourOf(Date.parse(time));
   const key = [hour, gatewayId, providerId, account, point, mode, outcome].join(' ');
@@ -200,7 +200,13 @@ function addCount(waiting: Waiting, decided: Decided, time: string): void {
     known.last_at = time;
     return;
   }
-  const names = { hour, gateway_id: gatewayId, provider_id: providerId ?? '', account };
+  const names = {
+    hour,
+    gateway_id: gatewayId,
+    provider_id: providerId ?? '',
+    account,
+    sub_tenant_id: place.subTenantId ?? '',
+  };
   waiting.counts.set(key, { ...names, point, mode, outcome, decisions: attempts, last_at: time });
 }
 

@@ -149,7 +149,7 @@ async function createGrants(db: Schema): Promise<void> {
 async function createDecisions(db: Schema): Promise<void> {
   await db.schema
     .createTable('decision_counts')
-    .addColumn('tenant_id', 'text', required)
+    .$call(addPlace)
     .addColumn('hour', 'text', required)
     .addColumn('gateway_id', 'text', required)
     // '' if the gateway lists no such provider.
