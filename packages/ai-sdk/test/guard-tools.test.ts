@@ -1,5 +1,5 @@
 import { createGuard, type GuardedSession, type ProviderOf } from '@quartermaster/gateway';
-import { type FarSide, GATEWAY_ID, startFarSide } from '@quartermaster/gateway/test/far-side.ts';
+import { type FarSide, GATEWAY_ID, startFarSide } from '@quartermaster/gateway/testing/far-side.ts';
 import {
   generateText,
   jsonSchema,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createGuard, describeDenial, GuardError, type GuardOptions, type Use } from '../src/guard.ts';
-import { API_KEY, type FarSide, GATEWAY_ID, grants, grantsDigest, startFarSide, SUBJECT } from './far-side.ts';
+import { API_KEY, type FarSide, GATEWAY_ID, grants, grantsDigest, startFarSide, SUBJECT } from '../testing/far-side.ts';
 
 const tool = (name: string, provider = 'files'): Use => ({ provider, kind: 'tool', name });
 

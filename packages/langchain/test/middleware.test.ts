@@ -2,7 +2,7 @@ import { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { AIMessage, type BaseMessage, ToolMessage } from '@langchain/core/messages';
 import { Command, MemorySaver } from '@langchain/langgraph';
 import { createGuard, type Guard, type ProviderOf } from '@quartermaster/gateway';
-import { type FarSide, GATEWAY_ID, startFarSide } from '@quartermaster/gateway/test/far-side.ts';
+import { type FarSide, GATEWAY_ID, startFarSide } from '@quartermaster/gateway/testing/far-side.ts';
 import { createAgent, tool } from 'langchain';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { modelNameOf } from '../src/model-name.ts';
