@@ -52,8 +52,12 @@ export function guardTools<Tools extends ToolSet>(
       await session.refresh();
       const denial = await checker.check({ kind: 'model', ...modelNameOf(model) });
       if (denial !== null) throw new AccessDenied(denial);
-      if (onUnknown === 'ask') return {};
-      return { activeTools: names.filter((name) => !checker.hides({ kind: 'tool', name })) };
+      const activeTools = names.filter((name) => {
+        // The model's provider runs its own tools before anybody could be asked, so hiding them is the only way to deny them.
+        const isShown = onUnknown === 'ask' && tools[name]?.isProviderExecuted !== true;
+        return isShown || !checker.hides({ kind: 'tool', name });
+      });
+      return { activeTools };
     },
     // The SDK refuses a call of a hidden tool before anybody else sees it. The service decides it, so that it is counted.
     onStepEnd: async ({ toolCalls }) => {

@@ -201,6 +201,12 @@ describe('ask', () => {
     expect(ran).toEqual(['echo', 'secret']);
   });
 
+  it('hides a tool that the provider of the model would run', async () => {
+    const search: Tool = { type: 'provider', id: 'openai.web_search', args: {}, isProviderExecuted: true, inputSchema };
+    await generateText({ model: scripted([]), prompt: 'go', ...options({ search }) });
+    expect(seen[0]).toEqual(['echo', 'secret', 'local_time']);
+  });
+
   it('still asks about a tool that needs approval itself', async () => {
     const echo = toolOf('echo', { needsApproval: true });
     const { content } = await generateText({ model: scripted(['echo']), prompt: 'go', ...options({ echo }) });

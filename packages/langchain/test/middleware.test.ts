@@ -157,6 +157,8 @@ describe('deny', () => {
     });
     await agent.invoke(question, { configurable: { quartermasterToken: farSide.newToken() } });
     expect(ran).toEqual(['echo']);
+    await agent.invoke(question, { context: { quartermasterToken: farSide.newToken({ sub: 'user:ada' }) } });
+    expect(farSide.requests('/session')).toBe(2);
     await expect(agent.invoke(question)).rejects.toThrow('no session token');
   });
 
