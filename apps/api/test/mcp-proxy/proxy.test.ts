@@ -72,6 +72,15 @@ describe('what is allowed', () => {
     expect(peer.got[0]?.text).toBe('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search"}}');
   });
 
+  test('keeps the headers of revision 2026-07-28, in which names may be base64', async () => {
+    const peer = await startNaive();
+    const world = await proxiedWorld(server, peer, { items: [{ kind: 'tool', name: 'get größe' }] });
+    const { body, headers } = modern('tools/call', { name: 'get größe' });
+    const name = `=?base64?${Buffer.from('get größe').toString('base64')}?=`;
+    expect((await send(world, { body, headers: { ...headers, 'Mcp-Name': name } })).status).toBe(200);
+    expect(peer.got[0]?.headers).toMatchObject({ 'mcp-name': name, 'mcp-protocol-version': '2026-07-28' });
+  });
+
   test('in the mode observe includes what would be denied, and methods that are not known', async () => {
     const peer = await startNaive({ tools: [{ name: 'other' }] });
     const world = await proxiedWorld(server, peer, { gateway: { enforcement: 'observe' } });
