@@ -29,6 +29,7 @@ import type { Services } from '../platform/services.ts';
 import type { Decisions } from '../resources/gateway-decisions/decide.ts';
 import { decisionPathOf } from '../resources/gateway-decisions/paths.ts';
 import { decisionReceiver } from '../resources/gateway-decisions/receiver.ts';
+import { mcpProxy } from '../resources/mcp-proxy/proxy.ts';
 import { jwksHandler } from '../resources/signing-keys/jwks-handler.ts';
 import type { Console } from './console/build.ts';
 import { consoleRouter } from './console/handler.ts';
@@ -309,11 +310,12 @@ function decisionHandler(
     decisions,
     limit: limits?.decisions ?? null,
     countUnmatched,
+    proxyMcp: mcpProxy({ services, decisions }),
     onRefused: (error, answer, { operation, requestId }) =>
       noteRefusal(services, { error, answer, info: { operation, principal: null, requestId, callerRequestId: null } }),
   });
   return (req, res, pathname) => {
-    const path = decisionPathOf(pathname);
+    const path = decisionPathOf(pathname, req.method);
     if (path === null) return null;
     pipeline.onMatched(res, path.operation);
     return receive(req, res, path);

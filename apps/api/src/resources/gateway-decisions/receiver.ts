@@ -27,13 +27,19 @@ type Receiver = {
   countUnmatched: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   /** Logs a bug, and counts a refusal. */
   onRefused: (error: unknown, answer: Answer, info: { operation: Operation; requestId: string }) => void;
+  /** Passes MCP requests on. */
+  proxyMcp: (
+    req: IncomingMessage,
+    res: ServerResponse,
+    at: { session: LiveSession; path: DecisionPath },
+  ) => Promise<void>;
 };
 
 /**
  * Answers decisions: forward authentication of reverse proxies, and the questions of guards. Its credential is the token of a gateway
  * session. It passes no common pipeline, because a decision takes a tenth of what the pipeline takes.
  */
-export function decisionReceiver({ services, decisions, limit, countUnmatched, onRefused }: Receiver) {
+export function decisionReceiver({ services, decisions, limit, countUnmatched, onRefused, proxyMcp }: Receiver) {
   const handle = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<void> => {
     const session = await decisions.session(tokenOf(req), path.gatewayId);
     await countForTenant(limit, session);
@@ -49,6 +55,10 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
         return sendAllowed(res, session, null);
       case 'authorize_mcp_request':
         return authorize(res, session, { path, read: await readMcpRequest(req, false) });
+      case 'send_mcp_message':
+      case 'open_mcp_stream':
+      case 'end_mcp_session':
+        return proxyMcp(req, res, { session, path });
       default:
         return authorize(res, session, { path, read: await readModelRequest(req, path.rest) });
     }
