@@ -15,7 +15,7 @@ import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
 import { ownSession } from './access.ts';
 import type { Asked, Decision, Decisions, LiveSession } from './decide.ts';
-import { explainDenial, type ReadRequest, readMcpRequest, readModelRequest } from './forward-auth.ts';
+import { explainDenial, headerChecks, type ReadRequest, readMcpRequest, readModelRequest } from './forward-auth.ts';
 import type { DecisionPath } from './paths.ts';
 
 type Receiver = {
@@ -54,7 +54,7 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
       case 'authorize_session':
         return sendAllowed(res, session, null);
       case 'authorize_mcp_request':
-        return authorize(res, session, { path, read: await readMcpRequest(req, false) });
+        return authorize(res, session, { path, read: await readMcpRequest(req, provesHeaders(session, path)) });
       case 'send_mcp_message':
       case 'open_mcp_stream':
       case 'end_mcp_session':
@@ -139,6 +139,10 @@ async function countForTenant(limit: RateLimit | null, { state }: LiveSession): 
   if (allowed) return;
   const detail = 'The tenant asks for too many decisions in this minute.';
   throw new ApiError('rate_limited', detail, { headers: { 'Retry-After': String(Math.max(1, resetSeconds)) } });
+}
+
+function provesHeaders({ policy }: LiveSession, { provider }: DecisionPath): boolean {
+  return headerChecks.areProven(provider === null ? undefined : policy.find(provider));
 }
 
 function requireMethod(req: IncomingMessage, method: string): void {
