@@ -18,16 +18,16 @@ const OPERATIONS: [string, Operation][] = modules.flatMap((module) =>
 
 test('operationIds are unique, and so are the combinations of method and path', () => {
   expect(OPERATIONS.length).toBeGreaterThanOrEqual(61);
-  // Decisions are counted, not audited.
-  const audited = OPERATIONS.filter(([, { transport }]) => transport !== 'decision');
-  const ids = audited.map(([, { operationId }]) => operationId);
+  const ids = OPERATIONS.map(([, { operationId }]) => operationId);
   expect(new Set(ids).size).toBe(ids.length);
   const places = OPERATIONS.map(([, { method, path }]) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
   expect(new Set(places).size).toBe(places.length);
 });
 
 test('audit events can be filtered by every operation and every action of the service, and by nothing else', () => {
-  const ids = OPERATIONS.map(([, { operationId }]) => operationId);
+  // Decisions are counted, not audited.
+  const audited = OPERATIONS.filter(([, { transport }]) => transport !== 'decision');
+  const ids = audited.map(([, { operationId }]) => operationId);
   expect(AUDIT_OPERATIONS).toEqual([...ids, ...SERVICE_ACTIONS].toSorted());
   expect(new Set(AUDIT_OPERATIONS).size).toBe(AUDIT_OPERATIONS.length);
 });
