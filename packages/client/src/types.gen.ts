@@ -15,6 +15,8 @@ export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'ap
  */
 export type AuditOutcome = 'success' | 'failure' | 'denied';
 
+export type CoverageState = 'bypassed' | 'silent' | 'ungoverned' | 'observed_only' | 'no_telemetry' | 'enforced';
+
 /**
  * The conditions of a search. A credential must meet all of them.
  */
@@ -786,9 +788,9 @@ export type DismissRecommendationInput = {
 export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
- * Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.
+ * Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when. `denied`: of any status, gateways denied them, or would have denied them in the mode `enforce`. `lastDeniedAt` says when.
  */
-export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked';
+export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked' | 'denied';
 
 /**
  * The decision, and the observations that it is about. The filters are those of `list_runtime_observations`.
@@ -1205,6 +1207,14 @@ export type DecideAccessInput = {
 };
 
 /**
+ * One message of the Model Context Protocol: JSON-RPC 2.0, and no batch.
+ */
+export type McpMessage = {
+    jsonrpc: '2.0';
+    [key: string]: unknown;
+};
+
+/**
  * One page of agents, and the time range of their usage.
  */
 export type AgentPage = {
@@ -1298,9 +1308,9 @@ export type ObservationRisk = {
  */
 export type ObservationRiskFactor = {
     /**
-     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `disabled_provider`: high: its provider is disabled, but agents use it. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `call_errors`: low: calls ended in an error.
+     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `disabled_provider`: high: its provider is disabled, but agents use it. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `denied_use`: medium: gateways denied it, or would have denied it in the mode `enforce`. `call_errors`: low: calls ended in an error.
      */
-    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'disabled_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'disabled_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'denied_use' | 'call_errors';
     reason: string;
 };
 
@@ -1414,7 +1424,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -1791,6 +1801,86 @@ export type AuditFault = {
      */
     detail: string;
 };
+
+/**
+ * One page of coverage, and the time range that was compared.
+ */
+export type CoveragePage = {
+    items: Array<Coverage>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+    /**
+     * The start of the time range that was added up.
+     */
+    from: Timestamp;
+    /**
+     * The end of the time range. Calls at this time are not included.
+     */
+    to: Timestamp;
+};
+
+/**
+ * Whether the calls of an account at a provider are decided by a gateway.
+ */
+export type Coverage = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The account: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    account: string;
+    /**
+     * The agents whose calls the account reported, those with the most calls first, at most 10.
+     */
+    agents: Array<string>;
+    /**
+     * The id of the provider. Empty: the gateway lists no such provider.
+     */
+    providerId: string;
+    /**
+     * The name of the provider. Null if it is out of your reach.
+     */
+    provider: string | null;
+    /**
+     * Whether decisions are asked for. `bypassed`: calls are reported, a gateway lists the provider, and no decision was asked for. `silent`: decisions were asked for before, but none in the last hour, in which calls are reported. `ungoverned`: calls are reported, and no active gateway lists the provider. `observed_only`: decisions are asked for, in the mode `observe`. `no_telemetry`: decisions are asked for, and no call is reported. `enforced`: decisions are asked for, in the mode `enforce`.
+     */
+    state: CoverageState;
+    /**
+     * The mode of the last decision. Null: there was none.
+     */
+    mode: Enforcement | null;
+    /**
+     * Where decisions were asked for.
+     */
+    points: Array<DecisionPoint>;
+    /**
+     * The calls that telemetry reported.
+     */
+    calls: number;
+    /**
+     * The decisions that were asked for.
+     */
+    decisions: number;
+    /**
+     * How many of these denied the use, or would have in the mode `enforce`.
+     */
+    denied: number;
+    /**
+     * The calls that nobody asked about: reported calls beyond the decisions that permitted one.
+     */
+    unasked: number;
+    lastDecisionAt: Timestamp | null;
+};
+
+export type DecisionPoint = 'proxy' | 'forward_auth' | 'guard' | 'hook' | 'authzen' | 'opa' | 'toolhive' | 'litellm';
 
 /**
  * One page of a list.
@@ -3363,6 +3453,14 @@ export type RuntimeObservation = {
     lastSeenAt: Timestamp;
     lastTraceId: string | null;
     lastSpanId: string | null;
+    /**
+     * How often a gateway denied it: those in the mode `observe` too, which only counts what `enforce` denies. Denials are not calls.
+     */
+    denials: number;
+    /**
+     * When it was last denied. Null: never.
+     */
+    lastDeniedAt: Timestamp | null;
     evidence: ObservationEvidence;
     risk: ObservationRisk;
     /**
@@ -3418,7 +3516,13 @@ export type ObservationEvidence = {
      * How many calls ended in an error.
      */
     errors: number;
+    /**
+     * Why gateways denied it, or would have denied it.
+     */
+    deniedReasons: Array<Denial>;
 };
+
+export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
 
 /**
  * The last review of an observation.
@@ -4675,8 +4779,6 @@ export type AccessDecision = {
     reviewUrl: string | null;
 };
 
-export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
-
 /**
  * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
  */
@@ -5214,6 +5316,88 @@ export type VerifyAuditEventsResponses = {
 };
 
 export type VerifyAuditEventsResponse = VerifyAuditEventsResponses[keyof VerifyAuditEventsResponses];
+
+export type ListCoverageData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * How many days back, to the next full hour: 1 to 30.
+         */
+        days?: number;
+        /**
+         * Only records with this state.
+         */
+        state?: CoverageState | null;
+        /**
+         * Only records of this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only records of this account.
+         */
+        account?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/coverage';
+};
+
+export type ListCoverageErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListCoverageError = ListCoverageErrors[keyof ListCoverageErrors];
+
+export type ListCoverageResponses = {
+    /**
+     * One page of coverage, and the time range that was compared.
+     */
+    200: CoveragePage;
+};
+
+export type ListCoverageResponse = ListCoverageResponses[keyof ListCoverageResponses];
 
 export type SearchCredentialsData = {
     body?: SearchCredentialsInput | null;
@@ -13583,6 +13767,166 @@ export type AuthorizeModelCallError = AuthorizeModelCallErrors[keyof AuthorizeMo
 export type AuthorizeModelCallResponses = {
     /**
      * The session may do this. The answer has no body.
+     */
+    200: unknown;
+};
+
+export type EndMcpSessionData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/mcp/{provider}';
+};
+
+export type EndMcpSessionErrors = {
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `mcp_proxy_off` (The MCP proxy of the gateway is off), `provider_not_listed` (The gateway lists no such provider), `provider_not_proxied` (The provider is no MCP server with an address), `not_granted` (Not granted).
+     */
+    403: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EndMcpSessionError = EndMcpSessionErrors[keyof EndMcpSessionErrors];
+
+export type EndMcpSessionResponses = {
+    /**
+     * The answer of the MCP server: JSON, server-sent events, or no body.
+     */
+    200: unknown;
+};
+
+export type OpenMcpStreamData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/mcp/{provider}';
+};
+
+export type OpenMcpStreamErrors = {
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `mcp_proxy_off` (The MCP proxy of the gateway is off), `provider_not_listed` (The gateway lists no such provider), `provider_not_proxied` (The provider is no MCP server with an address), `not_granted` (Not granted).
+     */
+    403: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type OpenMcpStreamError = OpenMcpStreamErrors[keyof OpenMcpStreamErrors];
+
+export type OpenMcpStreamResponses = {
+    /**
+     * The answer of the MCP server: JSON, server-sent events, or no body.
+     */
+    200: unknown;
+};
+
+export type SendMcpMessageData = {
+    body: McpMessage;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/mcp/{provider}';
+};
+
+export type SendMcpMessageErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `mcp_proxy_off` (The MCP proxy of the gateway is off), `provider_not_listed` (The gateway lists no such provider), `provider_not_proxied` (The provider is no MCP server with an address), `not_granted` (Not granted).
+     */
+    403: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type SendMcpMessageError = SendMcpMessageErrors[keyof SendMcpMessageErrors];
+
+export type SendMcpMessageResponses = {
+    /**
+     * The answer of the MCP server: JSON, server-sent events, or no body.
      */
     200: unknown;
 };

@@ -264,7 +264,7 @@ export const decideToolHook = operation({
   operationId: 'decide_tool_hook',
   summary: 'Decide for a hook of a coding agent',
   description: `For the hooks \`PreToolUse\` of Claude Code and Codex, and \`beforeMCPExecution\` of Cursor. A use that is allowed, and one that is not decided, is answered with \`{}\`, so that the permissions of the agent apply. ${CREDENTIAL}`,
-  params: { ...params, agent: z.enum(['claude-code', 'codex', 'cursor']) },
+  params: { ...params, agent: z.enum(['claude-code', 'codex', 'cursor']).describe('The coding agent.') },
   query: {
     builtins: z
       .string()

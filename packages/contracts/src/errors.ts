@@ -35,6 +35,8 @@ export const ERRORS = {
   header_repeated: { status: 403, title: 'Header sent twice' },
   headers_differ: { status: 403, title: 'Headers and body differ' },
   body_incomplete: { status: 403, title: 'Body not whole' },
+  mcp_proxy_off: { status: 403, title: 'The MCP proxy of the gateway is off' },
+  provider_not_proxied: { status: 403, title: 'The provider is no MCP server with an address' },
   headers_not_checked: { status: 403, title: 'The provider was not seen to compare headers with the body' },
   route_not_found: { status: 404, title: 'Path not found' },
   agent_not_found: { status: 404, title: 'Agent not found' },

@@ -1,25 +1,11 @@
 import { z } from 'zod';
+import { DenialSchema } from './denials.ts';
 import { LookupIdSchema, TimestampSchema } from './fields.ts';
 import { SubjectSchema } from './gateway-sessions.ts';
 import { EnforcementSchema } from './gateways.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { ProviderKindSchema } from './providers.ts';
-
-export const DenialSchema = z
-  .enum([
-    'not_in_inventory',
-    'blocked',
-    'manifest',
-    'provider_disabled',
-    'provider_not_in_session',
-    'provider_not_listed',
-  ])
-  .meta({ id: 'Denial' })
-  .describe(
-    "Why a session may not use something. `not_in_inventory`: no item of the provider covers the name. `blocked`: an item is blocked. `manifest`: the gateway's manifest does not allow it. `provider_disabled`: the provider is not active. `provider_not_in_session`: the session was opened for other providers. `provider_not_listed`: the gateway lists no provider with this id, name or alias, or several.",
-  );
-export type Denial = z.infer<typeof DenialSchema>;
 
 /** Who asks for decisions. */
 export const DecisionPointSchema = z
@@ -178,4 +164,63 @@ export const authorizeModelCall = operation({
   params: provider,
   output: NoContentSchema,
   errors: [...tokenErrors, ...DENIED_ERRORS],
+});
+
+const McpMessageSchema = z
+  .looseObject({ jsonrpc: z.literal('2.0') })
+  .meta({ id: 'McpMessage', description: 'One message of the Model Context Protocol: JSON-RPC 2.0, and no batch.' });
+
+const McpProxyAnswerSchema = z
+  .null()
+  .meta({ id: 'McpProxyAnswer', description: 'The answer of the MCP server: JSON, server-sent events, or no body.' });
+
+const PROXY =
+  "Part of the MCP proxy (Streamable HTTP, any revision). The gateway's `mcpProxy` must be `on`, and the provider an MCP server with a `baseUrl`. The server gets the credential that is stored for the provider, and never the token of the session.";
+const PROXY_FAILURES =
+  '502 with a JSON-RPC error: the MCP server cannot be used. 404 with a JSON-RPC error: the `Mcp-Session-Id` is not one of this session.';
+const proxyErrors = [
+  ...tokenErrors,
+  'cross_site_refused',
+  'mcp_proxy_off',
+  'provider_not_listed',
+  'provider_not_proxied',
+  'not_granted',
+] as const;
+
+export const sendMcpMessage = operation({
+  ...decision,
+  method: 'POST',
+  path: '/v1/gateways/{gateway_id}/mcp/{provider}',
+  operationId: 'send_mcp_message',
+  summary: 'Send a message to an MCP server',
+  description: `${PROXY} A tool that the session may not use is answered with a tool result with \`isError\`, which a model can read; a prompt or a resource with the JSON-RPC error -32000. Lists have only what the session may use. ${PROXY_FAILURES} ${CREDENTIAL}`,
+  params: provider,
+  body: McpMessageSchema,
+  bodyMaxBytes: 4 * 1024 * 1024,
+  output: McpProxyAnswerSchema,
+  errors: [...proxyErrors],
+});
+
+export const openMcpStream = operation({
+  ...decision,
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/mcp/{provider}',
+  operationId: 'open_mcp_stream',
+  summary: 'Receive messages of an MCP server',
+  description: `${PROXY} Opens the stream on which servers of revisions before 2026-07-28 send messages unasked. ${PROXY_FAILURES} ${CREDENTIAL}`,
+  params: provider,
+  output: McpProxyAnswerSchema,
+  errors: [...proxyErrors],
+});
+
+export const endMcpSession = operation({
+  ...decision,
+  method: 'DELETE',
+  path: '/v1/gateways/{gateway_id}/mcp/{provider}',
+  operationId: 'end_mcp_session',
+  summary: 'End a session of an MCP server',
+  description: `${PROXY} Ends an MCP session of a revision before 2026-07-28. ${PROXY_FAILURES} ${CREDENTIAL}`,
+  params: provider,
+  output: McpProxyAnswerSchema,
+  errors: [...proxyErrors],
 });

@@ -8,6 +8,7 @@ import {
   tenancyQueryFields,
   timeFields,
 } from './fields.ts';
+import { DenialSchema } from './denials.ts';
 import { DriftSchema, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
@@ -34,6 +35,7 @@ export const RISK_FACTORS = {
   foreign_address: "high: calls went to an address that is not the provider's",
   unknown_item: 'medium: no inventory item and no active manifest declares it',
   first_use: 'medium: an account first used the provider within the last 7 days, and other accounts used it before',
+  denied_use: 'medium: gateways denied it, or would have denied it in the mode `enforce`',
   call_errors: 'low: calls ended in an error',
 } as const;
 
@@ -73,6 +75,10 @@ const ObservationEvidenceSchema = z
         'The environments of the services that used it (`deployment.environment.name` of their resources, in lower case), the first 8. `other`: there were more, or one has no plain name.',
       ),
     errors: z.int().describe('How many calls ended in an error.'),
+    deniedReasons: z
+      .array(DenialSchema)
+      .max(DenialSchema.options.length)
+      .describe('Why gateways denied it, or would have denied it.'),
   })
   .meta({ id: 'ObservationEvidence', description: 'What was seen in the calls that the observation is based on.' });
 
@@ -117,6 +123,12 @@ export const RuntimeObservationSchema = z
     lastSeenAt: TimestampSchema.describe('The latest time at which it was seen.'),
     lastTraceId: z.string().nullable(),
     lastSpanId: z.string().nullable(),
+    denials: z
+      .int()
+      .describe(
+        'How often a gateway denied it: those in the mode `observe` too, which only counts what `enforce` denies. Denials are not calls.',
+      ),
+    lastDeniedAt: TimestampSchema.nullable().describe('When it was last denied. Null: never.'),
     evidence: ObservationEvidenceSchema,
     risk: ObservationRiskSchema,
     inventoryItemId: z
@@ -168,7 +180,17 @@ export const UpdateRuntimeObservationInputSchema = z
 export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;
 
 const observationRecord = {
-  tagExcludes: ['occurrences', 'firstSeenAt', 'lastSeenAt', 'lastTraceId', 'lastSpanId', 'evidence', 'risk'],
+  tagExcludes: [
+    'occurrences',
+    'firstSeenAt',
+    'lastSeenAt',
+    'lastTraceId',
+    'lastSpanId',
+    'denials',
+    'lastDeniedAt',
+    'evidence',
+    'risk',
+  ],
 };
 
 const tag = 'Runtime observations';
@@ -186,11 +208,13 @@ const filters = {
 };
 const output = page('RuntimeObservationPage', RuntimeObservationSchema);
 
-export const ObservationViewSchema = z.enum(['open', 'new', 'seen_again', 'changed_definition', 'blocked']).meta({
-  id: 'ObservationView',
-  description:
-    'Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.',
-});
+export const ObservationViewSchema = z
+  .enum(['open', 'new', 'seen_again', 'changed_definition', 'blocked', 'denied'])
+  .meta({
+    id: 'ObservationView',
+    description:
+      'Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when. `denied`: of any status, gateways denied them, or would have denied them in the mode `enforce`. `lastDeniedAt` says when.',
+  });
 export type ObservationView = z.infer<typeof ObservationViewSchema>;
 
 const timeFilter = (what: string) => TimestampInputSchema.nullish().describe(what);

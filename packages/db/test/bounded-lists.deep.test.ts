@@ -211,7 +211,15 @@ test.each(LISTS_BY_PARENT)(
 );
 
 async function gateway(db: Database, name: string): Promise<string> {
-  const fields = { displayName: null, url: null, status: 'active', manifestId: null, sessionTtlSeconds: 600 } as const;
+  const fields = {
+    displayName: null,
+    url: null,
+    status: 'active',
+    manifestId: null,
+    sessionTtlSeconds: 600,
+    enforcement: 'observe' as const,
+    mcpProxy: 'off' as const,
+  } as const;
   return (await insertGateway(db, EU, { name, providerIds: [], ...fields }, NOW)).id;
 }
 

@@ -301,6 +301,7 @@ async function session(db: Database, place: TenantPlace, gatewayId: string, fiel
     openedByKey: null,
     expiresAt: later(at + ttl).toISOString(),
     gatewayUrl: null,
+    providerIds: null,
     grants,
     grantsDigest: 'sha256:0',
     metadata: {},
@@ -309,7 +310,15 @@ async function session(db: Database, place: TenantPlace, gatewayId: string, fiel
 }
 
 async function gateway(db: Database, place: TenantPlace, name = 'edge'): Promise<string> {
-  const fields = { displayName: null, url: null, status: 'active', manifestId: null, sessionTtlSeconds: 600 } as const;
+  const fields = {
+    displayName: null,
+    url: null,
+    status: 'active',
+    manifestId: null,
+    sessionTtlSeconds: 600,
+    enforcement: 'observe' as const,
+    mcpProxy: 'off' as const,
+  } as const;
   return (await insertGateway(db, place, { name, providerIds: [], ...fields }, NOW)).id;
 }
 

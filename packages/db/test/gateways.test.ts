@@ -105,7 +105,8 @@ test('only active gateways keep a manifest in use', async () => {
 
 function gateway(name: string, fields: Partial<NewGateway> = {}): NewGateway {
   const rest = { displayName: null, url: null, status: 'active', providerIds: [], manifestId: null } as const;
-  return { name, ...rest, sessionTtlSeconds: 3600, ...fields, providerIds: fields.providerIds ?? [] };
+  const modes = { enforcement: 'observe', mcpProxy: 'off' } as const;
+  return { name, ...rest, ...modes, sessionTtlSeconds: 3600, ...fields, providerIds: fields.providerIds ?? [] };
 }
 
 async function provider(db: Database, place: TenantPlace, name: string): Promise<string> {

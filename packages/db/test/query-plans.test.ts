@@ -67,6 +67,7 @@ const SUBJECT = {
   nameFamily: 'gpt-5',
 } as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
+const MODES = { enforcement: 'observe', mcpProxy: 'off' } as const;
 const MODEL = { kind: 'model', name: 'gpt-5' } as const;
 const SESSIONS_OF = { providerId: 'prov_1', providerName: 'openai', items: [MODEL] };
 const OPEN_TASK = { ...TASK, subTenantId: null, title: 'Review it', priority: 'normal' } as const;
@@ -279,14 +280,15 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     'the sessions that grant an item',
     async (db) => {
       const made = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
-      const gateway = await insertGateway(db, ACME, { ...made, providerIds: [], sessionTtlSeconds: 60 }, NOW);
+      const gateway = await insertGateway(db, ACME, { ...made, ...MODES, providerIds: [], sessionTtlSeconds: 60 }, NOW);
       const opened = { gatewayId: gateway.id, subject: 'user:1', actor: null, openedBy: 'user:1', openedByKey: null };
       const grants = [{ providerId: 'prov_1', providerName: 'openai', items: [MODEL] }];
       const fields = { expiresAt: new Date(NOW.getTime() + 60_000).toISOString(), gatewayUrl: null, metadata: {} };
+      const all = { providerIds: null };
       await insertGatewaySession(
         db,
         ACME,
-        { ...opened, ...fields, grants, grantsDigest: 'sha256:0' },
+        { ...opened, ...fields, ...all, grants, grantsDigest: 'sha256:0' },
         async () => {},
         NOW,
       );
@@ -364,7 +366,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     'each batch of a list of sessions whose filter matches nothing',
     async (db) => {
       const made = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
-      const gateway = await insertGateway(db, ACME, { ...made, providerIds: [], sessionTtlSeconds: 60 }, NOW);
+      const gateway = await insertGateway(db, ACME, { ...made, ...MODES, providerIds: [], sessionTtlSeconds: 60 }, NOW);
       const time = NOW.toISOString();
       const fields = {
         tenant_id: 'acme',

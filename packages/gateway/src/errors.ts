@@ -1,4 +1,5 @@
 import type { Decision, Use } from './access.ts';
+import type { Denial, Named } from './checker.ts';
 
 /**
  * `token_invalid`: the token is malformed, expired, of another issuer or gateway, or its signature is wrong.
@@ -26,15 +27,16 @@ export class GuardError extends Error {
   }
 }
 
-/** The service decided that something is not permitted. The message is written for a model or a person to read. */
+/** A framework may not use something. The message is for a model or a person to read. */
 export class AccessDenied extends Error {
   override readonly name = 'AccessDenied';
-  readonly use: Use;
-  readonly decision: Decision;
+  readonly named: Named;
+  /** What the service decided. Null if nobody could be asked. */
+  readonly decision: Decision | null;
 
-  constructor(use: Use, decision: Decision) {
-    super(describeDenial(use, decision));
-    this.use = use;
+  constructor({ message, named, decision }: Denial) {
+    super(message);
+    this.named = named;
     this.decision = decision;
   }
 }

@@ -4,6 +4,7 @@ import { type Credential, type GuardedSession, Session, type SessionOptions } fr
 import { grantsOf, KeySet, verifySessionToken } from './token.ts';
 
 export type { Decision, Grant, ItemKind, Mode, Use } from './access.ts';
+export { type Checker, createChecker, type Denial, type Named, type ProviderOf } from './checker.ts';
 export { AccessDenied, describeDenial, GuardError, type GuardErrorCode } from './errors.ts';
 export type { GuardedSession, Known } from './session.ts';
 

@@ -130,9 +130,23 @@ export function readMcpMessage(message: Record<string, unknown>, headers: Header
   if ('kind' in standard) return standard;
   if (headers['x-envoy-auth-partial-body']?.some((value) => value.trim() !== 'false') === true)
     return refused('body_incomplete', 'The proxy sent only a part of the body.');
+  if (!isPlainJson(headers))
+    return refused('body_incomplete', 'The body must be application/json in UTF-8, without an encoding.');
   const reading = readMessage(message);
   if (reading.kind === 'refused') return reading;
   return findDifference(message, reading, standard) ?? reading;
+}
+
+/**
+ * Whether the server will decode the bytes as they were decoded here. Express and others honor the charset of `Content-Type`: in UTF-7, the
+ * text `+ACI-` is a quotation mark, so one body can be two messages.
+ */
+function isPlainJson(headers: HeaderValues): boolean {
+  const types = headers['content-type'] ?? [];
+  const encodings = headers['content-encoding'] ?? [];
+  const isJson =
+    types.length <= 1 && types.every((type) => /^\s*application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type));
+  return isJson && encodings.every((encoding) => encoding.trim().toLowerCase() === 'identity');
 }
 
 function readMessage(message: Record<string, unknown>): McpReading {

@@ -149,10 +149,12 @@ export class Session implements GuardedSession {
   /** Reads the list. If the service does not answer, what is known may decide for a while. */
   async #readOrTrust(): Promise<void> {
     try {
-      if (Date.now() >= this.#endsAt)
-        await this.#replace(new GuardError('ended', 'The session has expired.', { reason: 'expired' }));
-      else if (this.#isRenewalDue()) await this.#renew();
-      await this.#online((token) => this.#read(token));
+      await this.#tracked(async () => {
+        const expired = new GuardError('ended', 'The session has expired.', { reason: 'expired' });
+        if (Date.now() >= this.#endsAt) await this.#replace(expired);
+        else if (this.#isRenewalDue()) await this.#renew();
+        await this.#withToken((token) => this.#read(token));
+      });
     } catch (error) {
       const isTrusted = this.#usableList() !== null || (this.#isOffline() && this.#fromToken !== null);
       if (!isUnavailable(error) || !isTrusted || Date.now() >= this.#endsAt) throw error;
@@ -180,23 +182,30 @@ export class Session implements GuardedSession {
   }
 
   #ask(question: Use & { attempts: number }): Promise<Decision> {
-    return this.#online((token) => this.#options.service.decide(token, question));
+    return this.#tracked(() => this.#withToken((token) => this.#options.service.decide(token, question)));
   }
 
-  /** Sends a request with the token, and once more with the token of a new session if a block has ended the session. */
-  async #online<Answer>(request: (token: string) => Promise<Answer>): Promise<Answer> {
+  /** Remembers whether the service answers. For a second after a failure nothing is sent. */
+  async #tracked<Answer>(work: () => Promise<Answer>): Promise<Answer> {
     if (this.#failure !== null && ageOf(this.#failure.at) < RETRY_MS) throw this.#failure.error;
     try {
-      const answer = await request(this.token).catch(async (error: unknown) => {
-        if (!(error instanceof GuardError) || isUnavailable(error)) throw error;
-        await this.#replace(error);
-        return request(this.token);
-      });
+      const answer = await work();
       this.#failure = null;
       return answer;
     } catch (error) {
       if (isUnavailable(error)) this.#failure = { error, at: moment() };
       throw error;
+    }
+  }
+
+  /** Sends a request with the token, and once more with the token of a new session if a block has ended the session. */
+  async #withToken<Answer>(request: (token: string) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await request(this.token);
+    } catch (error) {
+      if (!(error instanceof GuardError) || isUnavailable(error)) throw error;
+      await this.#replace(error);
+      return request(this.token);
     }
   }
 

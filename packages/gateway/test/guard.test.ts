@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createGuard, describeDenial, GuardError, type GuardOptions, type Use } from '../src/guard.ts';
-import { API_KEY, type FarSide, GATEWAY_ID, grants, grantsDigest, startFarSide, SUBJECT } from './far-side.ts';
+import { API_KEY, type FarSide, GATEWAY_ID, grants, grantsDigest, startFarSide, SUBJECT } from '../testing/far-side.ts';
 
 const tool = (name: string, provider = 'files'): Use => ({ provider, kind: 'tool', name });
 
@@ -331,9 +331,14 @@ describe('open', () => {
     expect(farSide.requests('/sessions')).toBe(3);
   });
 
-  it('opens another session after it expired unused', async () => {
+  it('opens another session after it expired unused, and tries once in a second', async () => {
     const session = await guardOf().open({ apiKey: API_KEY, ttlSeconds: 60 });
     vi.advanceTimersByTime(3_600_000);
+    farSide.state.outage = { status: 503 };
+    expect(await errorOf(session.decide(tool('echo')))).toBe('unavailable');
+    farSide.state.outage = null;
+    expect(await errorOf(session.decide(tool('echo')))).toBe('unavailable');
+    vi.advanceTimersByTime(1000);
     expect((await session.decide(tool('echo'))).allowed).toBe(true);
   });
 

@@ -139,6 +139,23 @@ describe('readMcpBody', () => {
     expect(readingOf('false')).toBe('tool echo');
   });
 
+  const encodings: [header: string, values: string[], isRead: boolean][] = [
+    ['content-type', ['application/json'], true],
+    ['content-type', ['application/json; charset=utf-8'], true],
+    ['content-type', ['Application/JSON;charset="UTF-8" '], true],
+    ['content-type', ['application/json; charset=utf-7'], false],
+    ['content-type', ['application/json; charset=utf-8; charset=utf-7'], false],
+    ['content-type', ['application/json', 'application/json; charset=utf-7'], false],
+    ['content-type', ['text/plain'], false],
+    ['content-encoding', ['identity'], true],
+    ['content-encoding', ['gzip'], false],
+  ];
+  it.each(encodings)('reads a body only as the server will decode it: %s %j', (header, values, isRead) => {
+    // In UTF-7 this has the member `method` twice.
+    const body = '{"method":"ping","id":"+ACI-,+ACI-method+ACI-:+ACI-tools/call"}';
+    expect(summary(readMcpBody(body, { [header]: values }))).toBe(isRead ? 'session ping' : 'body_incomplete');
+  });
+
   it('finds a repeated member in any JSON, and no other', () => {
     const names = fc.constantFrom('a', 'b', '"', '\\', '{', ':', 'é');
     const object = fc.array(fc.tuple(names, fc.jsonValue({ maxDepth: 2 })), { maxLength: 4 });

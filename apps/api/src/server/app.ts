@@ -32,6 +32,7 @@ import { dialectPathOf } from '../resources/gateway-decisions/dialect-paths.ts';
 import { dialectReceiver } from '../resources/gateway-decisions/dialect-receiver.ts';
 import { decisionPathOf } from '../resources/gateway-decisions/paths.ts';
 import { decisionReceiver } from '../resources/gateway-decisions/receiver.ts';
+import { mcpProxy } from '../resources/mcp-proxy/proxy.ts';
 import { jwksHandler } from '../resources/signing-keys/jwks-handler.ts';
 import type { Console } from './console/build.ts';
 import { consoleRouter } from './console/handler.ts';
@@ -320,11 +321,12 @@ function decisionHandler(
   const shared = { services, decisions, limit: limits?.decisions ?? null, countUnmatched };
   const receive = decisionReceiver({
     ...shared,
+    proxyMcp: mcpProxy({ services, decisions }),
     onRefused: (error, answer, info) => onRefused(error, answer, { ...info, principal: null }),
   });
   const receiveDialect = dialectReceiver({ ...shared, callers, onRefused });
   return (req, res, pathname) => {
-    const path = decisionPathOf(pathname);
+    const path = decisionPathOf(pathname, req.method);
     const dialect = path === null ? dialectPathOf(pathname) : null;
     const operation = (path ?? dialect)?.operation;
     if (operation === undefined) return null;

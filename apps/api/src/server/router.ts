@@ -1,5 +1,6 @@
 import { agentsRouter } from '../resources/agents/router.ts';
 import { auditEventsRouter } from '../resources/audit-events/router.ts';
+import { coverageRouter } from '../resources/coverage/router.ts';
 import { credentialsRouter } from '../resources/credentials/router.ts';
 import { derivedAccessRouter } from '../resources/derived-access/router.ts';
 import { gatewaySessionsRouter } from '../resources/gateway-sessions/router.ts';
@@ -43,6 +44,7 @@ export const appRouter = router({
   recommendations: recommendationsRouter,
   gateways: gatewaysRouter,
   gatewaySessions: gatewaySessionsRouter,
+  coverage: coverageRouter,
   manifests: manifestsRouter,
   operatorTasks: operatorTasksRouter,
   traces: tracesRouter,

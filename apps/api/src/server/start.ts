@@ -45,6 +45,7 @@ export type RunningServer = {
   grpcUrl: string | null;
   publicUrl: string;
   services: Services;
+  decisions: Decisions;
   trustedIssuer: TrustedIssuer;
   /** The first platform administrator's key, if this start generated it. */
   bootstrapKey: string | null;
@@ -149,6 +150,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const known = new KnownCredentials((req) => sessionToken(services, req));
     const intake = new Intake(services, config.otlpMaxBytes);
     const decisions = new Decisions(services, parts.decisionsFreshMs);
+    opened.push(() => decisions.flush());
     const app = createApp({
       services,
       trustedIssuer,
@@ -175,6 +177,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       grpcUrl: grpc?.url ?? null,
       publicUrl,
       services,
+      decisions,
       trustedIssuer,
       ...generated,
       devSignIn: devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile },

@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -241,6 +241,58 @@ export const verifyAuditEventsInfiniteOptions = (options?: Options<VerifyAuditEv
             return data;
         },
         queryKey: verifyAuditEventsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
+export const listCoverageQueryKey = (options?: Options<ListCoverageData>) => createQueryKey('listCoverage', options);
+
+/**
+ * List which calls gateways decide about
+ *
+ * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. What needs attention comes first. It costs as much as `list_usage`.
+ */
+export const listCoverageOptions = (options?: Options<ListCoverageData>) => queryOptions<ListCoverageResponse, ListCoverageError, ListCoverageResponse, ReturnType<typeof listCoverageQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listCoverage({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listCoverageQueryKey(options)
+});
+
+export const listCoverageInfiniteQueryKey = (options?: Options<ListCoverageData>): QueryKey<Options<ListCoverageData>> => createQueryKey('listCoverage', options, true);
+
+/**
+ * List which calls gateways decide about
+ *
+ * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. What needs attention comes first. It costs as much as `list_usage`.
+ */
+export const listCoverageInfiniteOptions = (options?: Options<ListCoverageData>) => {
+    const opts = infiniteQueryOptions<ListCoverageResponse, ListCoverageError, InfiniteData<ListCoverageResponse>, QueryKey<Options<ListCoverageData>>, string | null | Pick<QueryKey<Options<ListCoverageData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListCoverageData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listCoverage({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listCoverageInfiniteQueryKey(options)
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };

@@ -70,21 +70,23 @@ export async function findSessionSummary(
 export type SessionState = TenantPlace &
   Pick<GatewaySession, 'id' | 'gatewayId' | 'subject' | 'expiresAt' | 'revokedReason' | 'providerIds'>;
 
-const statesOfSessions = multiRowStatement((db, rows: readonly SessionId[], _shared: object) =>
+const statesOfSessions = multiRowStatement((db, rows: readonly SessionId[], { scope }: { scope: TenantScope }) =>
   db
     .selectFrom('gateway_sessions')
     .select(['tenant_id', 'sub_tenant_id', 'id', 'gateway_id', 'subject', 'expires_at', 'provider_ids'])
     .select(['revoked_at', 'revoked_reason'])
-    .where(areSessions(rows)),
+    .where(areSessions(rows))
+    .where(inScope(scope)),
 );
 
 /** @param sessions of any tenants, expired and revoked ones too */
 export async function findSessionStates(
   db: Database,
+  scope: TenantScope,
   sessions: readonly { tenantId: string; id: string }[],
 ): Promise<SessionState[]> {
   const ids = sessions.map(({ tenantId, id }) => ({ tenant_id: tenantId, id }));
-  const rows = await statesOfSessions(db, ids, {});
+  const rows = await statesOfSessions(db, ids, { scope });
   return rows.map((row) => ({
     ...placeOf(row),
     id: row.id,

@@ -308,6 +308,7 @@ const IN_VIEW: Record<ObservationView, Expression<SqlBool>> = {
   seen_again: sql<SqlBool>`(${IS_OPEN} and ${IS_SEEN_AGAIN})`,
   changed_definition: sql<SqlBool>`(${IS_OPEN} and ${IS_CHANGED})`,
   blocked: sql<SqlBool>`(occurrences > 0 and (risk like '%"factor":"blocked_item"%' or risk like '%"factor":"disabled_provider"%'))`,
+  denied: sql<SqlBool>`denials > 0`,
 };
 
 const LEVELS_FROM = { low: null, medium: ['medium', 'high'], high: ['high'] } as const;

@@ -295,6 +295,7 @@ export async function updateObservation(
   change: ObservationChange,
   now: Date,
 ): Promise<RuntimeObservation | undefined> {
+  const { denials, lastDeniedAt } = change;
   const { unknown, status, occurrences, firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = change;
   const { evidence, risk, inventoryItemId, review, drift } = change;
   const row = await db
@@ -303,6 +304,8 @@ export async function updateObservation(
       ...(unknown !== undefined && { unknown: toFlag(unknown) }),
       ...(status !== undefined && { status }),
       ...(occurrences !== undefined && { occurrences }),
+      ...(denials !== undefined && { denials }),
+      ...(lastDeniedAt !== undefined && { last_denied_at: lastDeniedAt }),
       ...(firstSeenAt !== undefined && { first_seen_at: firstSeenAt }),
       ...(lastSeenAt !== undefined && { last_seen_at: lastSeenAt }),
       ...(lastTraceId !== undefined && { last_trace_id: lastTraceId ?? '' }),
@@ -440,11 +443,14 @@ export function toObservation(row: Row): RuntimeObservation {
     lastSeenAt: row.last_seen_at,
     lastTraceId: row.last_trace_id || null,
     lastSpanId: row.last_span_id || null,
+    denials: row.denials,
+    lastDeniedAt: row.last_denied_at,
     // Old rows lack these members.
     evidence: {
       agents: [],
       names: [],
       responseModels: [],
+      deniedReasons: [],
       ...(JSON.parse(row.evidence) as Partial<Evidence>),
       environments: JSON.parse(row.environments) as Evidence['environments'],
     } as Evidence,

@@ -67,6 +67,8 @@ const insertRows = multiRowStatement(
         last_seen_at: row.lastSeenAt,
         last_trace_id: row.lastTraceId,
         last_span_id: row.lastSpanId,
+        denials: row.denials,
+        last_denied_at: row.lastDeniedAt,
         evidence: row.evidence,
         environments: row.environments,
         risk: row.risk,
@@ -91,6 +93,8 @@ export type SeenObservation = Pick<
   | 'lastSeenAt'
   | 'lastTraceId'
   | 'lastSpanId'
+  | 'denials'
+  | 'lastDeniedAt'
   | 'evidence'
   | 'risk'
 >;
@@ -122,8 +126,11 @@ const updateSeenRows = multiRowStatement(
   ) => {
     const values = rows.map((row) => {
       const times = [row.firstSeenAt, row.lastSeenAt, row.lastTraceId, row.lastSpanId];
-      const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.environments, row.risk];
-      const numbers = [row.occurrences, row.unknown, row.dropReview].map((number) => sql`cast(${number} as integer)`);
+      const seen = [row.evidence, row.environments, row.risk, row.lastDeniedAt];
+      const texts = [row.id, row.status, row.inventoryItemId, ...times, ...seen];
+      const numbers = [row.occurrences, row.denials, row.unknown, row.dropReview].map(
+        (number) => sql`cast(${number} as integer)`,
+      );
       return [...texts, ...numbers];
     });
     type Unchanged =
@@ -138,7 +145,7 @@ const updateSeenRows = multiRowStatement(
     type Seen = Omit<Row, Unchanged> & { drop_review: Flag };
     return db
       .with(
-        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, environments, risk, occurrences, unknown, drop_review)',
+        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, environments, risk, last_denied_at, occurrences, denials, unknown, drop_review)',
         () => valueRows<Seen>(values),
       )
       .updateTable('runtime_observations')
@@ -154,6 +161,8 @@ const updateSeenRows = multiRowStatement(
         environments: ref('seen.environments'),
         risk: ref('seen.risk'),
         occurrences: ref('seen.occurrences'),
+        denials: ref('seen.denials'),
+        last_denied_at: ref('seen.last_denied_at'),
         unknown: ref('seen.unknown'),
         review: sql<string | null>`case when seen.drop_review = 1 then null else runtime_observations.review end`,
         updated_at: now,
@@ -173,6 +182,8 @@ function seenColumns(seen: SeenObservation) {
     lastSeenAt: seen.lastSeenAt,
     lastTraceId: seen.lastTraceId ?? '',
     lastSpanId: seen.lastSpanId ?? '',
+    denials: seen.denials,
+    lastDeniedAt: seen.lastDeniedAt,
     ...evidenceColumns(seen.evidence),
     risk: JSON.stringify(seen.risk),
   };

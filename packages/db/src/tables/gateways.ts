@@ -1,3 +1,4 @@
+import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Generated } from 'kysely';
 import type { Json, Place, Time, Times } from './columns.ts';
@@ -41,6 +42,30 @@ export type GatewayTables = {
       provider_ids: Generated<Json | null>;
       metadata: Json;
     };
+  /** Decisions by hour, outcome and who asked for them. */
+  /** The place is that of the gateway. */
+  decision_counts: Place & {
+    hour: Time;
+    gateway_id: string;
+    /** '' if the gateway lists no such provider. */
+    provider_id: string;
+    account: string;
+    point: DecisionPoint;
+    mode: Gateway['enforcement'];
+    outcome: 'allowed' | 'denied' | 'would_deny';
+    decisions: number;
+    last_at: Time;
+  };
+  gateway_session_decisions: {
+    tenant_id: string;
+    session_id: string;
+    allowed: number;
+    /** Those that would have been denied in the mode `enforce` as well. */
+    denied: number;
+    last_at: Time;
+  };
+  /** Batches of counts that were added, so that none is added twice. Removed after a day. */
+  decision_batches: { tenant_id: string; id: string; created_at: Time };
   /** Sets of items of one provider that sessions grant. Each set is stored once. */
   gateway_grants: {
     tenant_id: string;

@@ -1,3 +1,4 @@
+import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
@@ -97,6 +98,9 @@ export type GovernanceTables = {
       inventory_item_id: string | null;
       review: Json | null;
       drift: Generated<Json | null>;
+      /** How often decisions did not permit it. */
+      denials: Generated<number>;
+      last_denied_at: Generated<Time | null>;
       /** The account that reported it first; '' if no account did. */
       first_account: Generated<string>;
     };
@@ -107,6 +111,17 @@ export type GovernanceTables = {
     account: string;
     occurrences: number;
     errors: number;
+  };
+  /** What gateways denied an account, or would have denied. Deleting the observation deletes it. */
+  observation_denials: {
+    tenant_id: string;
+    observation_id: string;
+    gateway_id: string;
+    account: string;
+    denials: number;
+    reason: Denial;
+    last_session_id: string;
+    last_denied_at: Time;
   };
   /** The number of observations that an account reported first, or that are in a sub-tenant ('' for none). */
   observation_shares: {

@@ -27,6 +27,7 @@ const NO_EVIDENCE = {
   responseModels: [],
   environments: [],
   errors: 0,
+  deniedReasons: [],
 };
 
 /**
@@ -74,6 +75,8 @@ function unseen({ id, name, status }: InventoryItem, drift: Drift | null, now: D
     unknown: isPending,
     status: 'open' as const,
     occurrences: 0,
+    denials: 0,
+    lastDeniedAt: null,
     drift,
     inventoryItemId: isPending ? null : id,
     firstSeenAt: seenAt,

@@ -27,11 +27,11 @@ import { subjectKey } from '../declarations/subject-key.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../rules/reconcile.ts';
 import { admitSightings, type ObservedSighting, type Unobserved } from './admit-sightings.ts';
 import { type Block, findBlockBefore, openBlockedUseTasks } from './blocked-use-task.ts';
-import { recordUses } from './first-use.ts';
+import { findUses, recordUses } from './first-use.ts';
 import { removeUnused } from './remove-unused.ts';
 import { reopenReviewTasks, updateReviewTasks } from './review-task.ts';
 import { computeRisk } from './risk.ts';
-import { addEvidence, addRecentAccount, type Sighting, seenTimes } from './sightings.ts';
+import { addEvidence, addRecentAccount, laterOf, type Sighting, seenTimes } from './sightings.ts';
 import { computeStatus, statusAfterSighting } from './status.ts';
 
 /**
@@ -64,7 +64,7 @@ type Aggregation = {
   newProviders: ReadonlySet<Provider>;
   /** The account that sent the spans or log records, as evidence names it. */
   sender: string;
-  limits: AggregationLimits;
+  limits: Pick<AggregationLimits, 'observations' | 'tenantLimits'>;
 };
 
 /** Sightings per batch. Most statements run once for each batch. */
@@ -88,7 +88,7 @@ export async function aggregateSightings(
   const formerOf = await findFormerObservations(db, place, ofKnownProviders);
   const all = sightings
     .map((sighting) => ({ sighting, former: formerOf(sighting) }))
-    .filter(({ sighting, former }) => former || sighting.count > 0);
+    .filter(({ sighting, former }) => former || sighting.count > 0 || sighting.denied !== undefined);
   const { admitted, unobserved } = await admitSightings(db, place, { all, newProviders, sender, limits }, now);
   const stored = new Set(
     admitted.map(({ sighting }) => sighting.provider).filter((provider) => newProviders.has(provider)),
@@ -165,23 +165,27 @@ async function aggregateEach(
     const { sighting, former } = observed;
     const { provider, kind, nameKey } = sighting;
     const isSeen = sighting.latest !== '';
-    const accounts = isSeen
-      ? addRecentAccount(former?.evidence.accounts ?? [], sender)
-      : (former?.evidence.accounts ?? []);
+    const accounts =
+      isSeen || sighting.denied
+        ? addRecentAccount(former?.evidence.accounts ?? [], sender)
+        : (former?.evidence.accounts ?? []);
     const responseModels = [...new Set([...(former?.evidence.responseModels ?? []), ...sighting.responseModels])];
     return { ...observed, ...place, provider, kind, nameKey, accounts, responseModels };
   });
-  const [declaredOf, blockedAnswersOf, usesOf, changeOf] = await together(db, [
+  // A denial is no use.
+  const [denied, used] = [subjects.filter(isDenialOnly), subjects.filter((subject) => !isDenialOnly(subject))];
+  const [declaredOf, blockedAnswersOf, usesOf, formerUsesOf, changeOf] = await together(db, [
     () => findDeclaredStates(db, place, subjects),
     () => findBlockedAnswers(db, place, subjects),
-    () => recordUses(db, place, { used: subjects, account: sender }, now),
+    () => recordUses(db, place, { used, account: sender }, now),
+    () => findUses(db, place, denied),
     () => findChanges(db, place, { batch, sender }),
   ]);
   return subjects.map((subject) =>
     aggregateOne(subject, {
       declared: declaredOf(subject),
       blockedAnswers: blockedAnswersOf(subject.provider, subject.responseModels),
-      uses: usesOf(subject),
+      uses: isDenialOnly(subject) ? formerUsesOf(subject) : usesOf(subject),
       change: changeOf(subject),
       accounts: subject.accounts,
       place,
@@ -212,10 +216,14 @@ async function findChanges(
   };
 }
 
+function isDenialOnly({ sighting }: Pick<ObservedSighting, 'sighting'>): boolean {
+  return sighting.denied !== undefined && sighting.latest === '';
+}
+
 /** Whether all calls of an observation turned out to belong to other subjects, and it has no review and no drift. */
 function isUnused({ former, observation }: Aggregated): boolean {
   if (!former || former.review !== null || former.drift !== null) return false;
-  return former.occurrences > 0 && observation.occurrences === 0;
+  return former.occurrences > 0 && observation.occurrences === 0 && observation.denials === 0;
 }
 
 /** Whether the tasks and recommendations of an observation stay as they are: they depend on these two fields alone. */
@@ -274,7 +282,11 @@ function aggregateOne(
     : ({ status: 'open', review: null, drift: null } as const);
   const occurrences = (former?.occurrences ?? 0) + change.occurrences;
   const errors = (former?.evidence.errors ?? 0) + change.errors;
-  const { status, review } = computeStatus({ ...before, occurrences }, declared);
+  const denials = (former?.denials ?? 0) + (sighting.denied?.count ?? 0);
+  const lastDeniedAt = sighting.denied
+    ? laterOf(former?.lastDeniedAt ?? '', sighting.denied.lastAt)
+    : (former?.lastDeniedAt ?? null);
+  const { status, review } = computeStatus({ ...before, occurrences, denials }, declared);
   const evidence = addEvidence(former?.evidence, sighting, {
     accounts,
     errors,
@@ -286,13 +298,21 @@ function aggregateOne(
     unknown,
     inventoryItemId: declaringItemId(declared),
     occurrences,
+    denials,
+    lastDeniedAt,
     evidence,
     status,
     review,
     drift: before.drift,
     updatedAt: time,
     risk: computeRisk(
-      { provider, item, blockedAnswers, observation: { unknown, status, review, occurrences, evidence }, uses },
+      {
+        provider,
+        item,
+        blockedAnswers,
+        observation: { unknown, status, review, occurrences, denials, lastDeniedAt, evidence },
+        uses,
+      },
       now,
     ),
     ...seenTimes(former, sighting),

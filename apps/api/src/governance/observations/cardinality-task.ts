@@ -5,7 +5,7 @@ import type { Filled } from '../../platform/fair-share.ts';
 import { REOPEN_AFTER_MS } from './observation-tasks.ts';
 
 /** A limit that is reached, and whether the tenant, the account or the sub-tenant reached it. */
-export type FullLimit = { of: 'observations' | 'providers'; limit: number; filled: Filled };
+export type FullLimit = { of: 'observations' | 'providers' | 'denied names'; limit: number; filled: Filled };
 
 /** Opens the operator task about a limit that is reached, unless one was finished less than a day ago. */
 export async function openCardinalityTask(
@@ -26,6 +26,8 @@ function titleOf(
   { sender, subTenantId }: { sender: string; subTenantId: string | null },
 ): string {
   if (filled === 'tenant') return `The tenant reached its limit of ${limit} ${of}: new ones are not observed`;
+  if (of === 'denied names')
+    return `${sender} was denied ${limit} names that nobody has reviewed: further ones are not observed`;
   const holder =
     filled === 'account'
       ? sender

@@ -25,6 +25,8 @@ export function mergeObservations(
   const { lastSeenAt, lastTraceId, lastSpanId } = last;
   const change = {
     occurrences: survivor.occurrences + duplicate.occurrences,
+    denials: survivor.denials + duplicate.denials,
+    lastDeniedAt: [survivor.lastDeniedAt, duplicate.lastDeniedAt].toSorted(latestFirst)[0] ?? null,
     firstSeenAt,
     lastSeenAt,
     lastTraceId,
@@ -33,6 +35,10 @@ export function mergeObservations(
     drift: survivor.drift ?? duplicate.drift,
   };
   return { survivor, duplicate, change };
+}
+
+function latestFirst(a: string | null, b: string | null): number {
+  return (b ?? '').localeCompare(a ?? '');
 }
 
 function hasPrecedence(a: RuntimeObservation, b: RuntimeObservation): boolean {
@@ -54,5 +60,6 @@ function mergedEvidence(a: Evidence, b: Evidence, blockedModels: readonly string
     responseModels: mergedResponseModels(a.responseModels, b.responseModels, blockedModels),
     environments: mergedEnvironments(a.environments, b.environments),
     errors: a.errors + b.errors,
+    deniedReasons: [...new Set([...a.deniedReasons, ...b.deniedReasons])],
   };
 }

@@ -73,5 +73,7 @@ function titleOf(provider: Provider, observation: RuntimeObservation): string {
   const what = `the ${observation.kind} ${observation.name}`;
   if (isRejectedAgain(observation)) return `Review ${what} at ${provider.name}: it was rejected, and is used again`;
   if (observation.drift !== null) return `Review ${what} at ${provider.name}: its definition changed`;
+  if (observation.occurrences === 0 && observation.denials > 0)
+    return `Review ${what}, denied at ${provider.name} and not declared`;
   return `Review ${what}, seen at ${provider.name} and not declared`;
 }

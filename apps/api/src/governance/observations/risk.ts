@@ -1,3 +1,4 @@
+import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import {
@@ -17,7 +18,10 @@ type RiskInputs = {
   item: InventoryItem | undefined;
   /** Blocked models that answered calls of the observation. */
   blockedAnswers: readonly BlockedAnswer[];
-  observation: Pick<RuntimeObservation, 'unknown' | 'status' | 'review' | 'occurrences' | 'evidence'>;
+  observation: Pick<
+    RuntimeObservation,
+    'unknown' | 'status' | 'review' | 'occurrences' | 'denials' | 'lastDeniedAt' | 'evidence'
+  >;
   /** When the observation's accounts first used the provider, and which account was the first of all. */
   uses: { first: ProviderUse | undefined; uses: readonly ProviderUse[] };
 };
@@ -67,8 +71,29 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
   for (const { account, firstUsedAt } of newcomers) {
     add('first_use', `${account} first used ${provider.name} on ${firstUsedAt}, and other accounts used it before.`);
   }
+  const { denials, lastDeniedAt } = observation;
+  if (denials > 0) {
+    const why = evidence.deniedReasons.map((reason) => DENIED_BECAUSE[reason]).join(', and ');
+    add(
+      'denied_use',
+      `Gateways denied it, or would have in the mode enforce: ${times(denials)}, last on ${lastDeniedAt}, because ${why}.`,
+    );
+  }
   if (evidence.errors > 0) add('call_errors', `${evidence.errors} of its calls ended in an error.`);
   return { level: LEVELS.find((level) => factors.some(({ factor }) => levelOf(factor) === level)) ?? 'low', factors };
+}
+
+const DENIED_BECAUSE: Readonly<Record<Denial, string>> = {
+  not_in_inventory: 'the inventory does not have it',
+  blocked: 'it is blocked',
+  manifest: 'the manifest of the gateway does not allow it',
+  provider_disabled: 'its provider is disabled',
+  provider_not_in_session: 'the session was opened for other providers',
+  provider_not_listed: 'the gateway does not list its provider',
+};
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
 }
 
 function whyUnknown(item: InventoryItem | undefined): string {

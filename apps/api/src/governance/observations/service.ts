@@ -132,7 +132,7 @@ async function reevaluateReviewed(
 
 /** The item of an observation that a sync alone reported: it may be pending. Undefined for others, because it decides nothing. */
 async function findUnusedItem(db: Database, observation: RuntimeObservation): Promise<DeclaredState['item']> {
-  if (observation.occurrences > 0) return undefined;
+  if (observation.occurrences > 0 || observation.denials > 0) return undefined;
   const provider = await findProvider(db, EVERYWHERE, observation.providerId);
   return provider && (await findDeclaredState(db, observation, provider, observation)).item;
 }

@@ -1,3 +1,4 @@
+import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
@@ -34,6 +35,8 @@ export type Sighting = ObservationSubject & {
   responseModels: Set<string>;
   /** The environments of the services. */
   environments: Set<string>;
+  /** Uses that gateways denied. They are no calls. */
+  denied?: { count: number; lastAt: string; reasons: ReadonlySet<Denial> };
 };
 
 type Evidence = RuntimeObservation['evidence'];
@@ -56,6 +59,10 @@ export function seenTimes(
   sighting: Sighting,
 ): Pick<RuntimeObservation, 'firstSeenAt' | 'lastSeenAt' | 'lastTraceId' | 'lastSpanId'> {
   const isSeen = sighting.latest !== '';
+  if (former && !isSeen && sighting.denied && former.occurrences === 0) {
+    const { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = former;
+    return { firstSeenAt, lastSeenAt: laterOf(lastSeenAt, sighting.lastSeenAt), lastTraceId, lastSpanId };
+  }
   const { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = former && !isSeen ? former : sighting;
   if (!isSeen) return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
   // An observation that only a sync reported was not seen in traffic before.
@@ -67,6 +74,10 @@ export function seenTimes(
     lastTraceId: last.lastTraceId,
     lastSpanId: last.lastSpanId,
   };
+}
+
+export function laterOf(one: string, other: string): string {
+  return one > other ? one : other;
 }
 
 /** The evidence of an observation, together with that of a sighting. */
@@ -85,6 +96,7 @@ export function addEvidence(
     responseModels: mergedResponseModels(former?.responseModels, sighting.responseModels, blockedModels),
     environments: mergedEnvironments(former?.environments ?? [], sighting.environments),
     errors,
+    deniedReasons: [...new Set([...(former?.deniedReasons ?? []), ...(sighting.denied?.reasons ?? [])])],
   };
 }
 

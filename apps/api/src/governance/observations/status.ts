@@ -3,20 +3,22 @@ import type { DeclaredState } from '../declarations/declared.ts';
 import { isRejectedAgain } from '../rules/rule.ts';
 
 type Decision = Pick<RuntimeObservation, 'status' | 'review'>;
-type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences'>;
+type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences' | 'denials'>;
 
 /**
  * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. Any other
- * observation is undecided in three cases: it is used or pending but not declared, its definition changed, or it was rejected
- * and then seen again. If none of them applies, it is `resolved`. An undecided observation that was `approved` or `open` keeps
+ * observation is undecided in four cases: it is used, denied or pending but not declared; a gateway denied it, and only a manifest
+ * declares it; its definition changed; or it was rejected and then seen again. If none of them applies, it is `resolved`. An undecided observation that was `approved` or `open` keeps
  * its status. An undecided observation that was `resolved` becomes `open` and loses its approval, because the declaration that
  * the approval led to is gone.
  */
 export function computeStatus(observation: Observed, { unknown, item }: DeclaredState): Decision {
-  const { status, review, drift, occurrences } = observation;
+  const { status, review, drift, occurrences, denials } = observation;
   if (status === 'rejected' || status === 'ignored') return { status, review };
-  const isUnknown = unknown && (occurrences > 0 || item?.status === 'pending');
-  const isUndecided = isUnknown || drift !== null || (isRejectedAgain(observation) && item?.status !== 'blocked');
+  const isUnknown = unknown && (occurrences > 0 || denials > 0 || item?.status === 'pending');
+  const lacksItem = denials > 0 && item === undefined;
+  const isUndecided =
+    isUnknown || lacksItem || drift !== null || (isRejectedAgain(observation) && item?.status !== 'blocked');
   if (!isUndecided) return { status: 'resolved', review };
   if (status !== 'resolved') return { status, review };
   return { status: 'open', review: review?.decision === 'approved' ? null : review };

@@ -2,7 +2,8 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type Change, isRejectedAgain, itemWithStatus, type Rule, type SubjectState } from './rule.ts';
 
 /**
- * Proposed when a subject is used and not declared, or when its item waits for a decision. Superseded when an item or a manifest
+ * Proposed when a subject is used or denied and not declared, or when its item waits for a decision. For a subject that was denied, the
+ * declaration of a manifest is not enough, because sessions grant only what the inventory has. Superseded when an item or a manifest
  * declares it. Applied, it is an available item of the provider's inventory; a retired item becomes available again.
  */
 export const registerItem: Rule<SubjectState> = {
@@ -11,11 +12,11 @@ export const registerItem: Rule<SubjectState> = {
     const { provider, kind, name, item, observations } = state;
     if (provider.status === 'deleted') return null;
     const pending = item?.status === 'pending' ? item : null;
-    // An observation without occurrences comes from a sync alone, and is not used.
+    // An observation without calls and denials comes from a sync alone.
     const undeclared = observations.filter(
       (one) =>
-        one.unknown &&
-        (one.occurrences > 0 || pending !== null) &&
+        (one.unknown || (one.denials > 0 && item === undefined)) &&
+        (one.occurrences > 0 || one.denials > 0 || pending !== null) &&
         (one.status === 'approved' || (one.status === 'open' && !isRejectedAgain(one))),
     );
     if (undeclared.length === 0) return null;
@@ -25,7 +26,7 @@ export const registerItem: Rule<SubjectState> = {
     return {
       reason: pending
         ? `${provider.name} lists the ${kind} ${name}, which was not there at its first sync, or came back after it was retired.${renamed(pending)}`
-        : `Agents use the ${kind} ${name} at ${provider.name}; no inventory item and no active manifest declares it.`,
+        : reasonOf(state, undeclared),
       // Another definition is another cause: it opens the recommendation again that a person dismissed before.
       cause: [approvals.toSorted().at(-1) ?? 'unknown', ...(pending?.schemaDigest ? [pending.schemaDigest] : [])].join(
         ' ',
@@ -35,6 +36,16 @@ export const registerItem: Rule<SubjectState> = {
     };
   },
 };
+
+function reasonOf({ provider, kind, name }: SubjectState, undeclared: SubjectState['observations']): string {
+  const isUsed = undeclared.some(({ occurrences }) => occurrences > 0);
+  const what = `the ${kind} ${name} at ${provider.name}`;
+  if (!undeclared.every(({ unknown }) => unknown)) {
+    return `Gateways deny ${what}, because only a manifest declares it; no inventory item does.`;
+  }
+  const happens = isUsed ? `Agents use ${what}` : `Gateways deny ${what} to agents`;
+  return `${happens}; no inventory item and no active manifest declares it.`;
+}
 
 /** Names the definition, so that a recommendation that a person saw is superseded when the definition changes. */
 function acceptance({ id, kind, name, schemaDigest }: InventoryItem): Change {

@@ -176,7 +176,7 @@ function locationOf(target: URL, { headers }: Redirect): URL | null {
 }
 
 /** The target of a redirect (307 or 308) that only adds or removes a slash at the end of the path. Frameworks send them. */
-function movedBySlash(target: URL, answer: Redirect): URL | null {
+export function movedBySlash(target: URL, answer: Redirect): URL | null {
   if (answer.status !== 307 && answer.status !== 308) return null;
   const moved = locationOf(target, answer);
   const withoutSlash = ({ origin, pathname, search }: URL) => `${origin}${pathname.replace(/\/$/, '')}${search}`;
@@ -184,14 +184,14 @@ function movedBySlash(target: URL, answer: Redirect): URL | null {
 }
 
 /** Names the target without its query, which may contain a secret. */
-function notFollowed(target: URL, answer: Redirect): OutboundFailure {
+export function notFollowed(target: URL, answer: Redirect): OutboundFailure {
   const to = locationOf(target, answer);
   const where = to === null ? '' : ` to ${visibleLine(`${to.origin}${to.pathname}`.slice(0, MAX_SHOWN_TARGET))}`;
   return new OutboundFailure(`it answered a redirect (HTTP ${answer.status})${where}, which is not followed`);
 }
 
 /** Why a request to a URL is not sent; null if it may be sent. */
-function refusalOf(
+export function refusalOf(
   target: URL,
   { baseUrl, boundUrl, allowed }: { baseUrl: URL; boundUrl: string | null } & Pick<OutboundPolicy, 'allowed'>,
 ): OutboundFailure | null {
@@ -205,7 +205,7 @@ function refusalOf(
 }
 
 /** A DNS look-up that fails unless the service may connect to every address of the host. */
-function checkedLookup(
+export function checkedLookup(
   { allowed, resolver }: Omit<OutboundPolicy, 'userAgent'>,
   { tenantId, log, fail }: Pick<Conversation, 'tenantId' | 'log'> & Pick<Outbound, 'fail'>,
 ): LookupFunction {

@@ -1,5 +1,5 @@
 import type { AccessEvaluation } from '@quartermaster/contracts/decision-dialects.ts';
-import { type InventoryKind, InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
+import { InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
 import { type Dialect, type DialectAnswer, type DialectRequest, textOf } from './dialect.ts';
 
 /** Actions that use an item, and those that list items. Lists are filtered with them, so their denials are no attempts. */
@@ -13,14 +13,9 @@ const USES = new Set([
   'tools/call',
   'prompts/get',
   'resources/read',
+  'resources/subscribe',
 ]);
-const SUBSCRIBES = new Set(['resources/subscribe']);
 const LISTS = new Set(['list', 'tools/list', 'prompts/list', 'resources/list']);
-
-/** The types of AuthZEN's resources are the kinds of the inventory. */
-function kindOf(type: string): InventoryKind | null {
-  return InventoryKindSchema.safeParse(type).data ?? null;
-}
 
 type Entity = { type: string; id: string; properties?: unknown };
 type Evaluation = { subject?: Entity; action?: { name: string }; resource?: Entity };
@@ -33,15 +28,15 @@ export const AUTHZEN: Dialect = {
       evaluations?: Evaluation[];
       options?: { evaluations_semantic?: string };
     };
-    if (evaluations === undefined || evaluations.length === 0) return evaluate(request, defaults);
+    if (evaluations === undefined || evaluations.length === 0) return worded(await evaluate(request, defaults));
     const last = LAST_DECISIONS.get(options?.evaluations_semantic ?? 'execute_all');
-    const answers: AccessEvaluation[] = [];
+    const answers: DialectAnswer[] = [];
     for (const evaluation of evaluations) {
       const answer = await evaluate(request, { ...defaults, ...evaluation });
       answers.push(answer);
-      if (answer.decision === last) break;
+      if (answer.allowed === last) break;
     }
-    return { evaluations: answers };
+    return { evaluations: await Promise.all(answers.map(worded)) };
   },
 };
 
@@ -51,23 +46,23 @@ const LAST_DECISIONS = new Map([
   ['permit_on_first_permit', true],
 ]);
 
-async function evaluate(request: DialectRequest, { subject, action, resource }: Evaluation): Promise<AccessEvaluation> {
-  if (!subject || !action || !resource) return worded(request.refuse('request_incomplete'));
+async function evaluate(request: DialectRequest, { subject, action, resource }: Evaluation): Promise<DialectAnswer> {
+  const { refuse, find, ask, subjectOf } = request;
+  if (!subject || !action || !resource) return refuse('request_incomplete');
   const isList = LISTS.has(action.name);
-  if (!isList && !USES.has(action.name) && !SUBSCRIBES.has(action.name))
-    return worded(request.refuse('action_unknown'));
-  const kind = kindOf(resource.type);
-  if (kind === null) return worded(request.refuse('resource_unknown'));
-  const found = await request.subjectOf(subject.type, subject.id, textOf(subject.properties, 'token'));
-  if (typeof found === 'string') return worded(request.refuse(found), false);
-  const provider = request.find(textOf(resource.properties, 'provider'));
-  return worded(await request.ask({ provider, kind, name: resource.id, uncounted: isList }, found));
+  if (!isList && !USES.has(action.name)) return refuse('action_unknown');
+  const kind = InventoryKindSchema.safeParse(resource.type).data;
+  if (kind === undefined) return refuse('resource_unknown');
+  const found = await subjectOf(subject.type, subject.id, textOf(subject.properties, 'token'));
+  // A subject that is not valid is denied in the mode `observe`, too.
+  if (typeof found === 'string') return { ...refuse(found), allowed: false };
+  const provider = find(textOf(resource.properties, 'provider'));
+  return ask({ provider, kind, name: resource.id, uncounted: isList }, found);
 }
 
-/** @param decision in place of that of the answer: a subject without rights is denied in the mode `observe`, too */
-function worded(answer: DialectAnswer, decision = answer.allowed): AccessEvaluation {
-  const { reason, mode, observationId, reviewUrl } = answer;
-  return { decision, context: { reason, mode, observation_id: observationId, review_url: reviewUrl } };
+async function worded({ allowed, reason, mode, observationId, reviewUrl }: DialectAnswer): Promise<AccessEvaluation> {
+  const context = { reason, mode, observation_id: await observationId(), review_url: reviewUrl };
+  return { decision: allowed, context };
 }
 
 /** The metadata of a policy decision point: a gateway, or one of its providers (section 9). @param path the path of the decision point */

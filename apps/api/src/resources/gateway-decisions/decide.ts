@@ -1,4 +1,5 @@
-import type { Denial, DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
+import type { Denial } from '@quartermaster/contracts/denials.ts';
+import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
 import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
@@ -8,6 +9,7 @@ import { EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import { type CompiledPolicy, type CompiledProvider, compilePolicy } from '../gateway-sessions/policy.ts';
+import { type Decided, DecisionLog } from './decision-log.ts';
 import { LiveCache } from './live-cache.ts';
 import { SessionStates } from './session-states.ts';
 import { type SessionClaims, SessionTokens } from './session-tokens.ts';
@@ -43,9 +45,13 @@ export type Decision = {
   /** Why it is denied, or would be in the mode `enforce`. Null: the session may use it. */
   reason: Denial | null;
   mode: Enforcement;
+  decided: Decided;
 };
 
-type DecisionServices = Pick<Services, 'db' | 'secrets' | 'publicUrl' | 'now' | 'scheduler' | 'metrics'>;
+type DecisionServices = Pick<
+  Services,
+  'db' | 'secrets' | 'publicUrl' | 'now' | 'scheduler' | 'metrics' | 'log' | 'tenantLimits' | 'telemetry'
+>;
 
 /**
  * Decides whether a session may use something now. A token is a snapshot; a decision is live: it rests on what the database said at
@@ -56,10 +62,12 @@ export class Decisions {
   readonly #tokens: SessionTokens;
   readonly #states: LiveCache<SessionState | undefined>;
   readonly #policies: LiveCache<CompiledPolicy | undefined>;
+  readonly #log: DecisionLog;
 
   constructor(services: DecisionServices, freshMs?: number) {
     this.#services = services;
     this.#tokens = new SessionTokens(services);
+    this.#log = new DecisionLog(services);
     const states = new SessionStates(services.db);
     const fresh = freshMs === undefined ? {} : { freshMs };
     this.#states = new LiveCache({
@@ -113,18 +121,34 @@ export class Decisions {
     return { state, policy, endsAt };
   }
 
-  /** Decides about one use, and counts it. */
-  decide(session: DecidedSubject, asked: Asked, { point }: { point: DecisionPoint }): Decision {
+  /** Decides about one use, and counts it. @param attempts how many uses it stands for */
+  decide(
+    session: DecidedSubject,
+    asked: Asked,
+    { point, attempts = 1 }: { point: DecisionPoint; attempts?: number },
+  ): Decision {
     const reason = reasonOf(session, asked);
     const mode = session.policy.gateway.enforcement;
     const allowed = reason === null || mode === 'observe';
+    const decided = decidedOf(session, asked, { point, attempts, mode, reason });
+    this.#log.note(decided);
     this.#services.metrics.decisions.inc({
       point,
       mode,
       outcome: allowed ? 'allowed' : 'denied',
       reason: reason ?? '',
     });
-    return { allowed, reason, mode };
+    return { allowed, reason, mode, decided };
+  }
+
+  /** The observation that counts a denial, for its operator. Waits a moment for a new one. Null if there is none yet, or no denial. */
+  async observationOf({ reason, decided }: Decision): Promise<string | null> {
+    return reason === null ? null : this.#log.observationOf(decided);
+  }
+
+  /** Writes the counts that wait in memory. */
+  flush(): Promise<void> {
+    return this.#log.flush();
   }
 
   /** In the turns of the gateway's tenant, because an inventory may have thousands of items. */
@@ -141,6 +165,16 @@ export function reasonOf({ state }: DecidedSubject, { provider, kind, name }: As
   if (state.providerIds !== null && !state.providerIds.includes(provider.provider.id)) return 'provider_not_in_session';
   const verdict = provider.verdict(kind, name);
   return verdict === 'allowed' ? null : verdict;
+}
+
+function decidedOf(
+  { state, policy }: DecidedSubject,
+  { provider, kind, name }: Asked,
+  how: Pick<Decided, 'point' | 'attempts' | 'mode' | 'reason'>,
+): Decided {
+  const place = { tenantId: state.tenantId, subTenantId: state.subTenantId };
+  const session = { place, gatewayId: policy.gateway.id, sessionId: state.id, account: state.subject };
+  return { ...session, providerId: provider?.provider.id ?? null, kind, name, ...how };
 }
 
 function invalidToken(): ApiError {

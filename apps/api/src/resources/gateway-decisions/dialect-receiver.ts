@@ -53,6 +53,7 @@ export function dialectReceiver(options: DialectReceiver) {
         });
       caller = await callerOf(options, { req, res, path });
       await countForTenant(options.limit, caller.subject);
+      res.setHeader('X-Quartermaster-Mode', caller.subject.policy.gateway.enforcement);
       const output = await dialect.answer(await requestOf(options, { req, path, caller }));
       sendJson(req, res, output);
     } catch (error) {
@@ -128,19 +129,23 @@ async function ask(
   }: Parameters<DialectRequest['ask']>[0] & { point: DialectPath['dialect']['point'] },
 ): Promise<DialectAnswer> {
   const { enforcement: mode } = subject.policy.gateway;
-  const reason = uncounted ? reasonOf(subject, asked) : decisions.decide(subject, asked, { point }).reason;
-  if (reason === null) return { allowed: true, reason, explanation: null, mode, observationId: null, reviewUrl: null };
+  const decision = uncounted ? null : decisions.decide(subject, asked, { point });
+  const reason = decision === null ? reasonOf(subject, asked) : decision.reason;
+  const observationId = async () => (decision === null ? null : decisions.observationOf(decision));
+  if (reason === null) return { allowed: true, reason, explanation: null, mode, observationId, reviewUrl: null };
   const reviewUrl = reviewUrlOf(services.publicUrl, asked);
   const explanation = `Denied: ${explainDenial(reason, asked)} ${reviewUrl}`;
-  return { allowed: mode === 'observe', reason, explanation, mode, observationId: null, reviewUrl };
+  return { allowed: mode === 'observe', reason, explanation, mode, observationId, reviewUrl };
 }
 
 /** What cannot be decided is denied, except in the mode `observe`. */
 function refusalIn({ gateway }: CompiledPolicy, reason: string): DialectAnswer {
   const explanation = `Denied: the request cannot be decided (${reason}).`;
   const mode = gateway.enforcement;
-  return { allowed: mode === 'observe', reason, explanation, mode, observationId: null, reviewUrl: null };
+  return { allowed: mode === 'observe', reason, explanation, mode, observationId: NONE, reviewUrl: null };
 }
+
+const NONE = async () => null;
 
 /** @returns `subject_unknown`, also for subjects out of the caller's reach; or `gateway_session_ended` */
 async function subjectOf(

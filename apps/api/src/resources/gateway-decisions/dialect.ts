@@ -12,7 +12,8 @@ export type DialectAnswer = {
   /** The same for people, with where to review it. Null: it is permitted. */
   explanation: string | null;
   mode: Enforcement;
-  observationId: string | null;
+  /** Waits a moment for the id of a new observation. */
+  observationId: () => Promise<string | null>;
   reviewUrl: string | null;
 };
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Denial } from '@quartermaster/contracts/gateway-decisions.ts';
+import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { type McpReading, readMcpBody, readMcpHeaders } from '@quartermaster/gateway/mcp.ts';

@@ -18,16 +18,23 @@ export const DECISION_OPERATIONS: readonly Operation[] = [
   contract.authorizeSession,
   contract.authorizeMcpRequest,
   contract.authorizeModelCall,
+  contract.sendMcpMessage,
+  contract.openMcpStream,
+  contract.endMcpSession,
 ];
 
 /** The segments of a provider come first: proxies may append the path of their request to each of the two forms of `authorize`. */
 const PATH =
   /^\/v1\/gateways\/([^/]+)\/(?:authorize\/([^/]+)\/(mcp|models)(\/.*)?|(session|decisions)|(authorize)(?:\/.*)?)$/;
 
+const PROXY_PATH = /^\/v1\/gateways\/([^/]+)\/mcp\/([^/]+)$/;
+
 /** Finds the decision that a path asks for. */
-export function decisionPathOf(pathname: string): DecisionPath | null {
+export function decisionPathOf(pathname: string, method: string | undefined): DecisionPath | null {
   // Most paths are none of these.
   if (!pathname.startsWith('/v1/gateways/')) return null;
+  const proxied = PROXY_PATH.exec(pathname);
+  if (proxied) return proxyPathOf(proxied, method);
   const found = PATH.exec(pathname);
   if (!found) return null;
   const [, gateway = '', provider, kind, rest = '', plain] = found;
@@ -44,6 +51,18 @@ export function decisionPathOf(pathname: string): DecisionPath | null {
   }
   const operation = kind === 'mcp' ? contract.authorizeMcpRequest : contract.authorizeModelCall;
   return { operation, gatewayId, provider: decoded(provider), rest };
+}
+
+/** A method that the proxy does not know is refused later, as a message would be. */
+function proxyPathOf(
+  [, gateway = '', provider = '']: RegExpExecArray,
+  method: string | undefined,
+): DecisionPath | null {
+  const gatewayId = decoded(gateway);
+  if (gatewayId === null) return null;
+  const operation =
+    method === 'GET' ? contract.openMcpStream : method === 'DELETE' ? contract.endMcpSession : contract.sendMcpMessage;
+  return { operation, gatewayId, provider: decoded(provider), rest: '' };
 }
 
 function decoded(segment: string): string | null {

@@ -27,13 +27,19 @@ type Receiver = {
   countUnmatched: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   /** Logs a bug, and counts a refusal. */
   onRefused: (error: unknown, answer: Answer, info: { operation: Operation; requestId: string }) => void;
+  /** Passes MCP requests on. */
+  proxyMcp: (
+    req: IncomingMessage,
+    res: ServerResponse,
+    at: { session: LiveSession; path: DecisionPath },
+  ) => Promise<void>;
 };
 
 /**
  * Answers decisions: forward authentication of reverse proxies, and the questions of guards. Its credential is the token of a gateway
  * session. It passes no common pipeline, because a decision takes a tenth of what the pipeline takes.
  */
-export function decisionReceiver({ services, decisions, limit, countUnmatched, onRefused }: Receiver) {
+export function decisionReceiver({ services, decisions, limit, countUnmatched, onRefused, proxyMcp }: Receiver) {
   const handle = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<void> => {
     const session = await decisions.session(tokenOf(req), path.gatewayId);
     await countForTenant(limit, session);
@@ -49,6 +55,10 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
         return sendAllowed(res, session, null);
       case 'authorize_mcp_request':
         return authorize(res, session, { path, read: await readMcpRequest(req, provesHeaders(session, path)) });
+      case 'send_mcp_message':
+      case 'open_mcp_stream':
+      case 'end_mcp_session':
+        return proxyMcp(req, res, { session, path });
       default:
         return authorize(res, session, { path, read: await readModelRequest(req, path.rest) });
     }
@@ -59,23 +69,23 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
     const input = { path: { gateway_id: path.gatewayId }, query: {}, body: raw };
     const { body } = validate(decideAccess, input) as { body: DecideAccessInput };
     const asked = { provider: session.policy.find(body.provider), kind: body.kind, name: body.name };
-    const decision = decisions.decide(session, asked, { point: 'guard' });
+    const decision = decisions.decide(session, asked, { point: 'guard', attempts: body.attempts });
     const { allowed, mode, reason } = decision;
     return {
       allowed,
       wouldDeny: reason !== null,
       mode,
       reason,
-      observationId: null,
+      observationId: await decisions.observationOf(decision),
       reviewUrl: reason === null ? null : reviewUrlOf(services.publicUrl, asked),
     };
   };
 
-  const authorize = (
+  const authorize = async (
     res: ServerResponse,
     session: LiveSession,
     { path, read }: { path: DecisionPath; read: ReadRequest },
-  ): void => {
+  ): Promise<void> => {
     if (read.kind === 'free') return sendAllowed(res, session, null);
     const { enforcement } = session.policy.gateway;
     if (read.kind === 'unclear') {
@@ -85,7 +95,10 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
     const provider = path.provider === null ? undefined : session.policy.find(path.provider);
     const asked = { provider, kind: read.itemKind, name: read.name };
     const decision = decisions.decide(session, asked, { point: 'forward_auth' });
-    if (!decision.allowed) throw denied(decision, { asked, publicUrl: services.publicUrl });
+    if (!decision.allowed) {
+      const observationId = await decisions.observationOf(decision);
+      throw denied(decision, { asked, observationId, publicUrl: services.publicUrl });
+    }
     sendAllowed(res, session, decision.reason);
   };
 
@@ -148,7 +161,10 @@ function sendAllowed(res: ServerResponse, { state }: LiveSession, wouldDeny: str
   res.end();
 }
 
-function denied({ reason }: Decision, { asked, publicUrl }: { asked: Asked; publicUrl: string }): ApiError {
+function denied(
+  { reason }: Decision,
+  { asked, observationId, publicUrl }: { asked: Asked; observationId: string | null; publicUrl: string },
+): ApiError {
   if (reason === null) throw new Error('an allowed use is no denial');
   const detail = `Denied: ${explainDenial(reason, asked)}`;
   const headers = { 'X-Quartermaster-Reason': reason };
@@ -156,7 +172,7 @@ function denied({ reason }: Decision, { asked, publicUrl }: { asked: Asked; publ
   return new ApiError('not_granted', detail, {
     headers,
     reason,
-    observationId: null,
+    observationId,
     reviewUrl: reviewUrlOf(publicUrl, asked),
   });
 }

@@ -1,5 +1,6 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { findSessionStates, type SessionState } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 
 type Waiting = { resolve: (state: SessionState | undefined) => void; reject: (error: unknown) => void };
 
@@ -27,7 +28,7 @@ export class SessionStates {
     const waiting = this.#waiting;
     this.#waiting = new Map();
     try {
-      const states = await findSessionStates(this.#db, [...waiting.values()]);
+      const states = await findSessionStates(this.#db, EVERYWHERE, [...waiting.values()]);
       const found = new Map(states.map((state) => [`${state.tenantId} ${state.id}`, state]));
       for (const [key, { callers }] of waiting) for (const { resolve } of callers) resolve(found.get(key));
     } catch (error) {

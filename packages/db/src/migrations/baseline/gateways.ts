@@ -14,6 +14,7 @@ export async function createGatewayTables(db: Schema): Promise<void> {
   await createGateways(db);
   await createSessions(db);
   await createGrants(db);
+  await createDecisions(db);
 }
 
 async function createGateways(db: Schema): Promise<void> {
@@ -142,4 +143,59 @@ async function createGrants(db: Schema): Promise<void> {
     .execute();
   const grants = indexesOn(db, 'gateway_session_grants');
   await grants('gateway_session_grants_by_grants', ['tenant_id', 'provider_id', 'digest', 'session_id']);
+}
+
+/** How many decisions were asked for. Decisions themselves are not stored. */
+async function createDecisions(db: Schema): Promise<void> {
+  await db.schema
+    .createTable('decision_counts')
+    .$call(addPlace)
+    .addColumn('hour', 'text', required)
+    .addColumn('gateway_id', 'text', required)
+    // '' if the gateway lists no such provider.
+    .addColumn('provider_id', 'text', required)
+    .addColumn('account', 'text', required)
+    .addColumn('point', 'text', required)
+    .addColumn('mode', 'text', required)
+    .addColumn('outcome', 'text', required)
+    .addColumn('decisions', 'integer', required)
+    .addColumn('last_at', 'text', required)
+    .addPrimaryKeyConstraint('decision_counts_pk', [
+      'tenant_id',
+      'hour',
+      'gateway_id',
+      'provider_id',
+      'account',
+      'point',
+      'mode',
+      'outcome',
+    ])
+    .execute();
+
+  await db.schema
+    .createTable('gateway_session_decisions')
+    .addColumn('tenant_id', 'text', required)
+    .addColumn('session_id', 'text', required)
+    .addColumn('allowed', 'integer', required)
+    .addColumn('denied', 'integer', required)
+    .addColumn('last_at', 'text', required)
+    .addPrimaryKeyConstraint('gateway_session_decisions_pk', ['tenant_id', 'session_id'])
+    .addForeignKeyConstraint(
+      'gateway_session_decisions_of_session',
+      ['tenant_id', 'session_id'],
+      'gateway_sessions',
+      ['tenant_id', 'id'],
+      (constraint) => constraint.onDelete('cascade'),
+    )
+    .execute();
+
+  // The batches of counts that were added, so that a batch whose commit may have failed can be sent again.
+  await db.schema
+    .createTable('decision_batches')
+    .addColumn('tenant_id', 'text', required)
+    .addColumn('id', 'text', required)
+    .addColumn('created_at', 'text', required)
+    .addPrimaryKeyConstraint('decision_batches_pk', ['tenant_id', 'id'])
+    .execute();
+  await indexesOn(db, 'decision_batches')('decision_batches_by_time', ['created_at']);
 }

@@ -41,6 +41,8 @@ async function createObservations(db: Schema): Promise<void> {
     // The account that reported it first, because each account has a share of the tenant's limit of observations.
     .addColumn('first_account', 'text', withDefault(''))
     .addColumn('environments', 'text', withDefault('[]'))
+    .addColumn('denials', 'integer', withDefault(0))
+    .addColumn('last_denied_at', 'text')
     .addPrimaryKeyConstraint('runtime_observations_key', ['tenant_id', 'id'])
     .$call(addProviderReference('runtime_observations_of_provider'))
     .execute();
@@ -49,6 +51,10 @@ async function createObservations(db: Schema): Promise<void> {
   await index('runtime_observations_by_provider', ['tenant_id', 'provider_id', 'created_at desc', 'id desc']);
   await index('runtime_observations_by_name_key', ['tenant_id', 'provider_id', 'kind', 'name_key', 'sub_tenant_id'], {
     unique: true,
+  });
+  // Counts what an account was denied and nobody has reviewed.
+  await index('runtime_observations_denied', ['tenant_id', 'first_account'], {
+    where: `denials > 0 and occurrences = 0 and status = 'open'`,
   });
   // Finds the observations that a changed declaration may cover.
   await index('runtime_observations_by_family', ['tenant_id', 'provider_id', 'kind', 'name_family']);
@@ -70,6 +76,32 @@ async function createObservations(db: Schema): Promise<void> {
       (constraint) => constraint.onDelete('cascade'),
     )
     .execute();
+
+  // What gateways denied, or would have denied, by observation, gateway and account.
+  await db.schema
+    .createTable('observation_denials')
+    .addColumn('tenant_id', 'text', required)
+    .addColumn('observation_id', 'text', required)
+    .addColumn('gateway_id', 'text', required)
+    .addColumn('account', 'text', required)
+    .addColumn('denials', 'integer', required)
+    .addColumn('reason', 'text', required)
+    .addColumn('last_session_id', 'text', required)
+    .addColumn('last_denied_at', 'text', required)
+    .addPrimaryKeyConstraint('observation_denials_pk', ['tenant_id', 'observation_id', 'gateway_id', 'account'])
+    .addForeignKeyConstraint(
+      'observation_denials_of_observation',
+      ['tenant_id', 'observation_id'],
+      'runtime_observations',
+      ['tenant_id', 'id'],
+      (constraint) => constraint.onDelete('cascade'),
+    )
+    .execute();
+  await indexesOn(db, 'observation_denials')('observation_denials_by_gateway', [
+    'tenant_id',
+    'gateway_id',
+    'last_denied_at',
+  ]);
 
   // The shares of accounts and sub-tenants in the tenant's limit of observations.
   await db.schema

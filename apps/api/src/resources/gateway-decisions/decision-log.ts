@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
+import type { Denial } from '@quartermaster/contracts/denials.ts';
+import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+import { CommitOutcomeUnknownError } from '@quartermaster/db/errors.ts';
+import type { DecisionCount, SessionDecisions } from '@quartermaster/db/repositories/decision-counts.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import type { Services } from '../../platform/services.ts';
+import { boundedName } from '../../telemetry/reading/visible-name.ts';
+import { hourOf } from '../../telemetry/periods.ts';
+import {
+  type DecisionBatch,
+  type DeniedSubject,
+  foldDecisions,
+  type NotedDenial,
+} from '../../governance/denials/fold.ts';
+
+/** How long counts wait before they are written, in milliseconds: denials, denials that a caller waits for, and others. */
+const DENIALS_WAIT_MS = 1000;
+const ASKED_WAIT_MS = 100;
+const COUNTS_WAIT_MS = 5000;
+
+/** How long a denied caller waits for the id of a new observation, in milliseconds, and how many may wait. */
+const MAX_WAIT_MS = 400;
+const MAX_WAITING = 100;
+
+/** Denied names of an account that wait, and of all accounts. Beyond that a denial is counted, but not observed. */
+const MAX_NAMES_OF_ACCOUNT = 200;
+const MAX_NAMES = 20_000;
+
+/** Observations whose ids are remembered. */
+const MAX_IDS = 20_000;
+
+/** A decision that was made. */
+export type Decided = {
+  place: TenantPlace;
+  gatewayId: string;
+  sessionId: string | null;
+  account: string;
+  /** Null if the gateway lists no such provider. */
+  providerId: string | null;
+  kind: InventoryKind;
+  name: string;
+  point: DecisionPoint;
+  mode: Enforcement;
+  /** Null: it is permitted. */
+  reason: Denial | null;
+  /** How many uses it stands for. */
+  attempts: number;
+};
+
+type Waiting = {
+  denials: Map<string, NotedDenial>;
+  namesOfAccounts: Map<string, number>;
+  counts: Map<string, DecisionCount>;
+  sessions: Map<string, SessionDecisions>;
+};
+
+type LogServices = Pick<Services, 'db' | 'log' | 'now' | 'tenantLimits' | 'telemetry'>;
+
+/**
+ * Counts decisions in memory and writes the sums, so that a decision takes no statement. A killed process loses the denials of the last
+ * second, and the other counts of the last five seconds.
+ */
+export class DecisionLog {
+  readonly #services: LogServices;
+  #tenants = new Map<string, Waiting>();
+  /** Batches whose commit failed, or may have failed. They are sent again as they are. */
+  readonly #unsent: { tenantId: string; batch: DecisionBatch }[] = [];
+  readonly #ids = new BoundedMap<string, string>(MAX_IDS);
+  readonly #waiters = new Set<() => void>();
+  #names = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(services: LogServices) {
+    this.#services = services;
+  }
+
+  note(decided: Decided): void {
+    const { place, reason } = decided;
+    const waiting = this.#tenants.get(place.tenantId) ?? newWaiting();
+    this.#tenants.set(place.tenantId, waiting);
+    const time = this.#services.now().toISOString();
+    addCount(waiting, decided, time);
+    addToSession(waiting, decided, time);
+    if (reason !== null && decided.providerId !== null) this.#addDenial(waiting, decided, time);
+    this.#flushWithin(reason === null ? COUNTS_WAIT_MS : DENIALS_WAIT_MS);
+  }
+
+  /** The observation that counts a denial. Waits a moment for a new one. Null if there is none yet. */
+  async observationOf(decided: Decided): Promise<string | null> {
+    const key = keyOf(decided);
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
+    if (decided.providerId === null || this.#waiters.size >= MAX_WAITING) return null;
+    this.#flushWithin(ASKED_WAIT_MS);
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#waiters.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, MAX_WAIT_MS);
+      this.#waiters.add(wake);
+    });
+    return this.#ids.get(key) ?? null;
+  }
+
+  /** Writes everything that waits. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    const waiting = this.#tenants;
+    this.#tenants = new Map();
+    this.#names = 0;
+    for (const [tenantId, { denials, counts, sessions }] of waiting) {
+      const batch = {
+        id: randomUUID(),
+        denials: [...denials.values()],
+        counts: [...counts.values()],
+        sessions: [...sessions.values()],
+      };
+      this.#unsent.push({ tenantId, batch });
+    }
+    this.#writing = this.#writing.then(() => this.#writeUnsent());
+    await this.#writing;
+  }
+
+  async #writeUnsent(): Promise<void> {
+    for (const one of this.#unsent.splice(0)) {
+      try {
+        await this.#write(one);
+      } catch (error) {
+        this.#unsent.push(one);
+        const outcome = error instanceof CommitOutcomeUnknownError ? 'may not have been' : 'could not be';
+        this.#services.log.warn({ err: error }, `counts of decisions ${outcome} stored; they are sent again`);
+        this.#flushWithin(COUNTS_WAIT_MS);
+      }
+    }
+    for (const wake of this.#waiters) wake();
+  }
+
+  async #write({ tenantId, batch }: { tenantId: string; batch: DecisionBatch }): Promise<void> {
+    const { db, now, tenantLimits, telemetry } = this.#services;
+    const limits = { observations: telemetry.maxObservations, tenantLimits };
+    const folded = await inTransaction(db, (trx) => foldDecisions(trx, tenantId, { batch, limits }, now()), {
+      lockTenant: tenantId,
+    });
+    for (const { subject, observationId } of folded) this.#ids.set(keyOf({ ...subject, tenantId }), observationId);
+  }
+
+  #addDenial(waiting: Waiting, decided: Decided, time: string): void {
+    const { place, gatewayId, account, kind, reason, attempts, sessionId, providerId } = decided;
+    if (reason === null || providerId === null) return;
+    const name = boundedName(decided.name);
+    const key = `${gatewayId} ${keyOf({ ...decided, name })}`;
+    const known = waiting.denials.get(key);
+    if (known) {
+      known.count += attempts;
+      known.reason = reason;
+      known.lastAt = time;
+      known.lastSessionId = sessionId ?? known.lastSessionId;
+      return;
+    }
+    const names = waiting.namesOfAccounts.get(account) ?? 0;
+    if (names >= MAX_NAMES_OF_ACCOUNT || this.#names >= MAX_NAMES) return;
+    waiting.namesOfAccounts.set(account, names + 1);
+    this.#names += 1;
+    const subject = { gatewayId, place, providerId, kind, name, account };
+    const times = { firstAt: time, lastAt: time, lastSessionId: sessionId ?? '' };
+    waiting.denials.set(key, { ...subject, reason, count: attempts, ...times });
+  }
+
+  #flushWithin(ms: number): void {
+    const dueAt = performance.now() + ms;
+    if (dueAt >= this.#dueAt) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
+    this.#timer = setTimeout(() => void this.flush(), ms).unref();
+  }
+}
+
+function newWaiting(): Waiting {
+  return { denials: new Map(), namesOfAccounts: new Map(), counts: new Map(), sessions: new Map() };
+}
+
+function addCount(waiting: Waiting, decided: Decided, time: string): void {
+  const { place, gatewayId, providerId, account, point, mode, reason, attempts } = decided;
+  const outcome = reason === null ? 'allowed' : mode === 'enforce' ? 'denied' : 'would_deny';
+  const hour = hourOf(Date.parse(time));
+  const key = [hour, gatewayId, providerId, account, point, mode, outcome].join(' ');
+  const known = waiting.counts.get(key);
+  if (known) {
+    known.decisions += attempts;
+    known.last_at = time;
+    return;
+  }
+  const names = {
+    hour,
+    gateway_id: gatewayId,
+    provider_id: providerId ?? '',
+    account,
+    sub_tenant_id: place.subTenantId ?? '',
+  };
+  waiting.counts.set(key, { ...names, point, mode, outcome, decisions: attempts, last_at: time });
+}
+
+function addToSession(waiting: Waiting, { sessionId, reason, attempts }: Decided, time: string): void {
+  if (sessionId === null) return;
+  const session = waiting.sessions.get(sessionId) ?? { sessionId, allowed: 0, denied: 0, lastAt: time };
+  if (reason === null) session.allowed += attempts;
+  else session.denied += attempts;
+  session.lastAt = time;
+  waiting.sessions.set(sessionId, session);
+}
+
+type Keyed = Omit<DeniedSubject, 'providerId'> & { providerId: string | null } & (
+    | { tenantId: string }
+    | { place: TenantPlace }
+  );
+
+function keyOf(subject: Keyed): string {
+  const { providerId, kind, name, account } = subject;
+  const tenantId = 'place' in subject ? subject.place.tenantId : subject.tenantId;
+  return JSON.stringify([tenantId, account, providerId, kind, boundedName(name)]);
+}

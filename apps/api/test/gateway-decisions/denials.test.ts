@@ -1,0 +1,107 @@
+import { beforeAll, expect, test } from 'vitest';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type DecidingWorld, decidingWorld } from './sessions.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({}, { decisionsFreshMs: 0 });
+  return () => server.stop();
+});
+
+async function decide(
+  { gatewayId, providerName, token }: DecidingWorld,
+  name: string,
+  more: object = {},
+): Promise<Body> {
+  const answer = await server.call('POST', `/v1/gateways/${gatewayId}/decisions`, {
+    headers: { Authorization: `Bearer ${token}` },
+    body: { provider: providerName, kind: 'tool', name, ...more },
+  });
+  expect(answer.status).toBe(200);
+  return answer.body;
+}
+
+const observationsOf = async ({ as, providerId }: DecidingWorld): Promise<Body[]> =>
+  (await server.ok('GET', `/v1/runtime-observations?provider_id=${providerId}`, { as })).items;
+
+test('a denial opens an observation with a review task, and approving and applying it lets the next call through', async () => {
+  const world = await decidingWorld(server);
+  const { as } = world;
+  const { observationId, allowed } = await decide(world, 'drop_table');
+  expect(allowed).toBe(false);
+  expect(await server.ok('GET', `/v1/runtime-observations/${observationId}`, { as })).toMatchObject({
+    name: 'drop_table',
+    unknown: true,
+    status: 'open',
+    occurrences: 0,
+    denials: 1,
+    evidence: { deniedReasons: ['not_in_inventory'], accounts: [world.session.subject] },
+    risk: { level: 'medium', factors: expect.arrayContaining([expect.objectContaining({ factor: 'denied_use' })]) },
+  });
+  const tasks = await server.ok('GET', '/v1/operator/tasks?kind=review_observation', { as });
+  expect(tasks.items).toMatchObject([{ subject: { id: observationId }, title: expect.stringContaining('denied at') }]);
+
+  const review = `/v1/runtime-observations/${observationId}/review`;
+  await server.ok('POST', review, { as, body: { decision: 'approved' } });
+  const { items } = await server.ok('GET', '/v1/recommendations?kind=register_item', { as });
+  expect(items).toMatchObject([
+    { status: 'open', reason: expect.stringContaining('Gateways deny the tool drop_table') },
+  ]);
+  await server.ok('POST', `/v1/providers/${world.providerId}/recommendations/apply`, { as, body: {} });
+  expect((await decide(world, 'drop_table')).allowed).toBe(true);
+  expect(await server.ok('GET', `/v1/runtime-observations/${observationId}`, { as })).toMatchObject({
+    status: 'resolved',
+  });
+});
+
+test('denials of one name are one observation, which counts each attempt', async () => {
+  const world = await decidingWorld(server);
+  const { observationId } = await decide(world, 'x', { attempts: 3 });
+  for (let index = 0; index < 5; index += 1) await decide(world, 'x');
+  await server.decisions.flush();
+  expect(await observationsOf(world)).toMatchObject([{ id: observationId, denials: 8, occurrences: 0 }]);
+});
+
+test('in the mode observe, what would have been denied is counted as well', async () => {
+  const world = await decidingWorld(server, { gateway: { enforcement: 'observe' } });
+  const { allowed, observationId } = await decide(world, 'x');
+  expect(allowed).toBe(true);
+  expect(await observationsOf(world)).toMatchObject([{ id: observationId, denials: 1 }]);
+});
+
+test('a rejected observation stays rejected: an attempt that was stopped is no use', async () => {
+  const world = await decidingWorld(server);
+  const { observationId } = await decide(world, 'x');
+  const path = `/v1/runtime-observations/${observationId}`;
+  await server.ok('POST', `${path}/review`, { as: world.as, body: { decision: 'rejected' } });
+  await decide(world, 'x');
+  await server.decisions.flush();
+  expect(await server.ok('GET', path, { as: world.as })).toMatchObject({ status: 'rejected', denials: 2 });
+});
+
+test('a denied use of a blocked item raises no task about a blocked use', async () => {
+  const world = await decidingWorld(server, { items: [{ kind: 'tool', name: 'x', status: 'blocked' }] });
+  const { observationId, reason } = await decide(world, 'x');
+  expect(reason).toBe('blocked');
+  const path = `/v1/runtime-observations/${observationId}`;
+  expect(await server.ok('GET', path, { as: world.as })).toMatchObject({ status: 'resolved', denials: 1 });
+  const { items } = await server.ok('GET', '/v1/operator/tasks', { as: world.as });
+  expect(items).toEqual([]);
+  const blocked = await server.ok('GET', '/v1/runtime-observations?view=blocked', { as: world.as });
+  expect(blocked.items).toEqual([]);
+  const denied = await server.ok('GET', '/v1/runtime-observations?view=denied', { as: world.as });
+  expect(denied.items).toMatchObject([{ id: observationId }]);
+});
+
+test('a flood of invented names leaves 20 observations, their tasks and one task about the account', async () => {
+  const world = await decidingWorld(server);
+  const names = Array.from({ length: 60 }, (_, index) => `invented-${index}`);
+  await Promise.all(names.map((name) => decide(world, name, { attempts: 10 })));
+  await server.decisions.flush();
+  expect((await observationsOf(world)).length).toBe(20);
+  const { items } = await server.ok('GET', '/v1/operator/tasks?limit=100', { as: world.as });
+  expect(items.filter(({ kind }: Body) => kind === 'review_observation').length).toBe(20);
+  expect(items.filter(({ kind }: Body) => kind === 'review_cardinality')).toMatchObject([
+    { title: expect.stringContaining('was denied 20 names') },
+  ]);
+});
