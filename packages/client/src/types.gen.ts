@@ -2092,6 +2092,47 @@ export type Gateway = {
 /**
  * One page of a list.
  */
+export type DeniedUsePage = {
+    items: Array<DeniedUse>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * What a gateway denied an account of one observation, or would have denied in the mode `enforce`. Denials are not calls.
+ */
+export type DeniedUse = {
+    observationId: string;
+    providerId: string;
+    kind: InventoryKind;
+    name: string;
+    gatewayId: string;
+    /**
+     * Who asked: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    account: string;
+    /**
+     * How often, since the observation began.
+     */
+    denials: number;
+    /**
+     * Why a session may not use something. `not_in_inventory`: no item of the provider covers the name. `blocked`: an item is blocked. `manifest`: the gateway's manifest does not allow it. `provider_disabled`: the provider is not active. `provider_not_in_session`: the session was opened for other providers. `provider_not_listed`: the gateway lists no provider with this id, name or alias, or several.
+     */
+    reason: Denial;
+    /**
+     * The gateway session that asked last. Null: none did.
+     */
+    lastSessionId: string | null;
+    lastDeniedAt: Timestamp;
+};
+
+export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
+
+/**
+ * One page of a list.
+ */
 export type GatewaySessionPage = {
     items: Array<GatewaySessionSummary>;
     /**
@@ -2146,9 +2187,22 @@ export type GatewaySessionSummary = {
      * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
      */
     providerIds: Array<string> | null;
+    /**
+     * The decisions that were asked for with its token. They are counted with a delay of some seconds.
+     */
+    decisions: SessionDecisions;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+};
+
+export type SessionDecisions = {
+    allowed: number;
+    /**
+     * Those that would have been denied in the mode `enforce` too.
+     */
+    denied: number;
+    lastAt: Timestamp | null;
 };
 
 /**
@@ -2197,6 +2251,10 @@ export type CreatedGatewaySession = {
      * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
      */
     providerIds: Array<string> | null;
+    /**
+     * The decisions that were asked for with its token. They are counted with a delay of some seconds.
+     */
+    decisions: SessionDecisions;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -2342,6 +2400,10 @@ export type GatewaySession = {
      * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
      */
     providerIds: Array<string> | null;
+    /**
+     * The decisions that were asked for with its token. They are counted with a delay of some seconds.
+     */
+    decisions: SessionDecisions;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -3521,8 +3583,6 @@ export type ObservationEvidence = {
      */
     deniedReasons: Array<Denial>;
 };
-
-export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
 
 /**
  * The last review of an observation.
@@ -5949,6 +6009,77 @@ export type UpdateGatewayResponses = {
 };
 
 export type UpdateGatewayResponse = UpdateGatewayResponses[keyof UpdateGatewayResponses];
+
+export type ListGatewayDenialsData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: {
+        /**
+         * Only what was denied in these last days: 1 to 30.
+         */
+        days?: number;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/gateways/{gateway_id}/denials';
+};
+
+export type ListGatewayDenialsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListGatewayDenialsError = ListGatewayDenialsErrors[keyof ListGatewayDenialsErrors];
+
+export type ListGatewayDenialsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: DeniedUsePage;
+};
+
+export type ListGatewayDenialsResponse = ListGatewayDenialsResponses[keyof ListGatewayDenialsResponses];
 
 export type ListGatewaySessionsData = {
     body?: never;
@@ -10486,6 +10617,73 @@ export type UpdateRuntimeObservationResponses = {
 };
 
 export type UpdateRuntimeObservationResponse = UpdateRuntimeObservationResponses[keyof UpdateRuntimeObservationResponses];
+
+export type ListObservationDenialsData = {
+    body?: never;
+    path: {
+        /**
+         * The observation's id.
+         */
+        observation_id: string;
+    };
+    query?: {
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/runtime-observations/{observation_id}/denials';
+};
+
+export type ListObservationDenialsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `runtime_observation_not_found` (Runtime observation not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListObservationDenialsError = ListObservationDenialsErrors[keyof ListObservationDenialsErrors];
+
+export type ListObservationDenialsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: DeniedUsePage;
+};
+
+export type ListObservationDenialsResponse = ListObservationDenialsResponses[keyof ListObservationDenialsResponses];
 
 export type ReviewRuntimeObservationData = {
     body: ReviewRuntimeObservationInput;

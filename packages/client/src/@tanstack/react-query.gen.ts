@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGatewayDenials, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listObservationDenials, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewayDenialsData, ListGatewayDenialsError, ListGatewayDenialsResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListObservationDenialsData, ListObservationDenialsError, ListObservationDenialsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -420,6 +420,58 @@ export const getGatewayOptions = (options: Options<GetGatewayData>) => queryOpti
     },
     queryKey: getGatewayQueryKey(options)
 });
+
+export const listGatewayDenialsQueryKey = (options: Options<ListGatewayDenialsData>) => createQueryKey('listGatewayDenials', options);
+
+/**
+ * List what a gateway denied
+ *
+ * Lists what the gateway denied, or would have denied in the mode `enforce`, and to whom, the last denied first: the preview before a gateway is set to `enforce`.
+ */
+export const listGatewayDenialsOptions = (options: Options<ListGatewayDenialsData>) => queryOptions<ListGatewayDenialsResponse, ListGatewayDenialsError, ListGatewayDenialsResponse, ReturnType<typeof listGatewayDenialsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listGatewayDenials({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listGatewayDenialsQueryKey(options)
+});
+
+export const listGatewayDenialsInfiniteQueryKey = (options: Options<ListGatewayDenialsData>): QueryKey<Options<ListGatewayDenialsData>> => createQueryKey('listGatewayDenials', options, true);
+
+/**
+ * List what a gateway denied
+ *
+ * Lists what the gateway denied, or would have denied in the mode `enforce`, and to whom, the last denied first: the preview before a gateway is set to `enforce`.
+ */
+export const listGatewayDenialsInfiniteOptions = (options: Options<ListGatewayDenialsData>) => {
+    const opts = infiniteQueryOptions<ListGatewayDenialsResponse, ListGatewayDenialsError, InfiniteData<ListGatewayDenialsResponse>, QueryKey<Options<ListGatewayDenialsData>>, string | null | Pick<QueryKey<Options<ListGatewayDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListGatewayDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listGatewayDenials({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listGatewayDenialsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 export const listGatewaySessionsQueryKey = (options: Options<ListGatewaySessionsData>) => createQueryKey('listGatewaySessions', options);
 
@@ -1285,6 +1337,58 @@ export const getRuntimeObservationOptions = (options: Options<GetRuntimeObservat
     queryKey: getRuntimeObservationQueryKey(options)
 });
 
+export const listObservationDenialsQueryKey = (options: Options<ListObservationDenialsData>) => createQueryKey('listObservationDenials', options);
+
+/**
+ * List to whom something was denied
+ *
+ * Lists the accounts to which gateways denied what the observation is about, the last denied first.
+ */
+export const listObservationDenialsOptions = (options: Options<ListObservationDenialsData>) => queryOptions<ListObservationDenialsResponse, ListObservationDenialsError, ListObservationDenialsResponse, ReturnType<typeof listObservationDenialsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listObservationDenials({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listObservationDenialsQueryKey(options)
+});
+
+export const listObservationDenialsInfiniteQueryKey = (options: Options<ListObservationDenialsData>): QueryKey<Options<ListObservationDenialsData>> => createQueryKey('listObservationDenials', options, true);
+
+/**
+ * List to whom something was denied
+ *
+ * Lists the accounts to which gateways denied what the observation is about, the last denied first.
+ */
+export const listObservationDenialsInfiniteOptions = (options: Options<ListObservationDenialsData>) => {
+    const opts = infiniteQueryOptions<ListObservationDenialsResponse, ListObservationDenialsError, InfiniteData<ListObservationDenialsResponse>, QueryKey<Options<ListObservationDenialsData>>, string | null | Pick<QueryKey<Options<ListObservationDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListObservationDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listObservationDenials({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listObservationDenialsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
 export const getServiceAccountQueryKey = (options: Options<GetServiceAccountData>) => createQueryKey('getServiceAccount', options);
 
 /**
@@ -1931,4 +2035,24 @@ export const authorizeModelCallOptions = (options: Options<AuthorizeModelCallDat
         return data;
     },
     queryKey: authorizeModelCallQueryKey(options)
+});
+
+export const openMcpStreamQueryKey = (options: Options<OpenMcpStreamData>) => createQueryKey('openMcpStream', options);
+
+/**
+ * Receive messages of an MCP server
+ *
+ * Part of the MCP proxy (Streamable HTTP, any revision). The gateway's `mcpProxy` must be `on`, and the provider an MCP server with a `baseUrl`. The server gets the credential that is stored for the provider, and never the token of the session. Opens the stream on which servers of revisions before 2026-07-28 send messages unasked. 502 with a JSON-RPC error: the MCP server cannot be used. 404 with a JSON-RPC error: the `Mcp-Session-Id` is not one of this session. The credential is the token of a session of this gateway, in `X-Quartermaster-Session` or as a Bearer token in `Authorization`.
+ */
+export const openMcpStreamOptions = (options: Options<OpenMcpStreamData>) => queryOptions<unknown, OpenMcpStreamError, unknown, ReturnType<typeof openMcpStreamQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await openMcpStream({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: openMcpStreamQueryKey(options)
 });
