@@ -24,8 +24,10 @@ beforeAll(async () => {
 type Sent = { at?: DecidingWorld; headers?: Record<string, string>; as?: 'key' | 'session' };
 
 function post(path: string, body: unknown, { at = world, as = 'key', headers }: Sent = {}) {
+  // The parameter of OPA's path takes slashes, which OpenAPI cannot say.
+  const unchecked = /^opa\/v1\/data\/.*\//.test(path);
   const own = as === 'key' ? { 'X-API-Key': at.as.key } : { Authorization: `Bearer ${at.token}` };
-  return server.call('POST', `/v1/gateways/${at.gatewayId}/${path}`, { headers: headers ?? own, body });
+  return server.call('POST', `/v1/gateways/${at.gatewayId}/${path}`, { headers: headers ?? own, body, unchecked });
 }
 
 const basic = (secret: string) => ({ Authorization: `Basic ${Buffer.from(`any:${secret}`).toString('base64')}` });

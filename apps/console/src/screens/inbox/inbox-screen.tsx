@@ -122,6 +122,7 @@ export function InboxScreen(): ReactNode {
             { value: 'seen_again', label: 'Seen again after rejection', count: counts?.seenAgain },
             { value: 'changed_definition', label: 'Changed definition', count: counts?.changedDefinition },
             { value: 'blocked', label: 'Blocked, and used' },
+            { value: 'denied', label: 'Denied' },
             { value: 'all', label: 'All' },
           ]}
         />

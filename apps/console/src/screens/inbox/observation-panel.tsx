@@ -12,6 +12,7 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import { apiPath } from '../../data/curl.ts';
 import { namesText } from './callers.tsx';
 import { Decision } from './decision.tsx';
+import { Denials } from './denials.tsx';
 import { FACTOR_TITLES, meaningOf } from './meaning.ts';
 import classes from './panel.module.css';
 
@@ -144,6 +145,11 @@ export function ObservationPanel({
           ]}
         />
       </Section>
+      {observation.denials > 0 && (
+        <Section title="Denied by gateways">
+          <Denials observation={observation} />
+        </Section>
+      )}
       <Section title="Evidence">
         <Facts
           facts={[
