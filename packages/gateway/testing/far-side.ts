@@ -9,7 +9,7 @@ type Item = { provider: string; kind: string; name: string };
 type SessionState = { id: string; expiresAt: number; ended: string | null };
 
 /** What the far side was asked. */
-export type Asked = { method: string; path: string; status: number; body: unknown; isUnderstood: boolean };
+type Asked = { method: string; path: string; status: number; body: unknown; isUnderstood: boolean };
 
 type Answer = { status: number; body?: unknown; headers?: Record<string, string> };
 
