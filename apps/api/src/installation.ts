@@ -7,6 +7,7 @@ type CommandName =
   | 'backup'
   | 'dev'
   | 'dev-token'
+  | 'doctor'
   | 'healthcheck'
   | 'migrate'
   | 'remove-development-users'
@@ -37,6 +38,7 @@ const SCRIPTS: Record<CommandName, string> = {
   backup: 'npm run backup --',
   dev: 'npm start',
   'dev-token': 'npm run --silent dev-token',
+  doctor: 'npm run --silent doctor --',
   healthcheck: 'npm run healthcheck',
   migrate: 'npm run migrate-database --',
   'remove-development-users': 'npm run remove-development-users',

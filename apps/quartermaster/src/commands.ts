@@ -3,6 +3,7 @@ export const COMMANDS = {
   dev: 'serves on this machine, with a sign-in for everybody who uses it; what `npx quartermaster` alone does',
   serve: 'serves in production: needs QM_OIDC_ISSUER, or QM_OIDC_ISSUER=none for API keys alone',
   seed: 'fills a running server with the data of a made-up company, or removes it again',
+  doctor: 'says what is wrong with an installation, a server, a key or an exporter, and what to do',
   backup: 'copies the embedded database to a file while the server runs',
   migrate: 'moves the data to another database. The server updates the schema itself when it starts',
   'admin-key': 'prints a new API key of the first platform administrator',

@@ -26,6 +26,10 @@ export async function runCommandOfPackage({ name, argv }: PackageCommand): Promi
       const { runSeed } = await import('@quartermaster/seed/run-seed.ts');
       return runSeed({ commandLine: installation.commandLine('seed'), argv });
     }
+    case 'doctor': {
+      const { runDoctor } = await import('@quartermaster/api/src/commands/doctor/run-doctor.ts');
+      return runDoctor(invocation);
+    }
     case 'backup': {
       const { runBackup } = await import('@quartermaster/api/src/commands/run-backup.ts');
       return runBackup(invocation);
