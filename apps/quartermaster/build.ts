@@ -193,7 +193,7 @@ async function writeBillOfMaterials(manifests: readonly Manifest[]): Promise<voi
   const refs = components.map((component) => component['bom-ref']).toSorted();
   // Code of this repository is between the package and its dependencies. Its structure says nothing about them.
   const dependencies = [{ ref: bill.metadata.component['bom-ref'], dependsOn: refs }];
-  await writeFile(SBOM, `${JSON.stringify({ ...bill, components, dependencies }, null, 1)}\n`);
+  await writeFile(SBOM, `${JSON.stringify({ ...bill, components, dependencies })}\n`);
   for (const path of Object.values(BILLS)) await rm(path);
 }
 
