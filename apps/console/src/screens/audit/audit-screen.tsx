@@ -39,7 +39,7 @@ function choiceOf(name: string): Choice {
 function useOperations(): readonly Choice[] {
   const chosen = useUrlParameter('operation');
   const isListed = chosen === undefined || OPERATIONS.some(({ value }) => value === chosen);
-  return useMemo(() => (isListed ? OPERATIONS : [choiceOf(chosen), ...OPERATIONS]), [chosen, isListed]);
+  return useMemo(() => (isListed ? OPERATIONS : [{ value: chosen, label: chosen }, ...OPERATIONS]), [chosen, isListed]);
 }
 
 const COLUMNS: Column<AuditEvent>[] = [
