@@ -53,7 +53,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'operation',
     header: 'What',
-    width: 'minmax(160px, 1.7fr)',
+    width: 'minmax(200px, 2.2fr)',
     cell: ({ changes: [first, ...others], ...event }) => (
       <span className="row">
         <strong className="truncate">{whatHappened(event)}</strong>
@@ -69,7 +69,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'actor',
     header: 'Actor',
-    width: 'minmax(120px, 1fr)',
+    width: 'minmax(110px, 1fr)',
     cell: (event) => {
       const principal = actorOf(event);
       return principal === null ? (
@@ -82,7 +82,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'target',
     header: 'Target',
-    width: 'minmax(180px, 2fr)',
+    width: 'minmax(150px, 1.6fr)',
     isWideOnly: true,
     cell: (event) => <TargetName event={event} />,
   },
