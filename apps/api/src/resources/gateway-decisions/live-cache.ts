@@ -1,7 +1,7 @@
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 
 /** How long a decision may rest on what was read before, in milliseconds. So a revocation takes effect within 5 s. */
-export const FRESH_MS = 2000;
+const FRESH_MS = 2000;
 
 /** How long it may, if the database does not answer. */
 const MAX_AGE_MS = 5000;

@@ -18,7 +18,7 @@ import { findTenantBlocks } from '../../governance/declarations/tenant-blocks.ts
 import { allowanceOf } from './allow-list.ts';
 
 /** Whether a gateway allows something of a provider now, or why not. */
-export type Verdict = 'allowed' | 'not_in_inventory' | 'blocked' | 'manifest';
+type Verdict = 'allowed' | 'not_in_inventory' | 'blocked' | 'manifest';
 
 /** What a gateway allows of one of its active providers, before its inventory is read. */
 export type ProviderPolicy = {
@@ -159,7 +159,7 @@ function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedIte
     const deciding = findDecidingItem(candidates, ruleOf(provider, kind), key);
     if (deciding === undefined) return 'not_in_inventory';
     if (deciding.status === 'blocked') return 'blocked';
-    return verdict({ kind, name, nameKey: key, source: deciding.source as KeyedGrantedItem['source'] });
+    return verdict({ kind, name, nameKey: key, source: deciding.source });
   };
   return {
     provider,
