@@ -127,7 +127,7 @@ test('the official server of older revisions serves its client through the proxy
   const { resources } = await client.listResources();
   const [first] = resources;
   expect((await client.readResource({ uri: first?.uri ?? '' })).contents.length).toBeGreaterThan(0);
-  const { items } = await server.ok('GET', `/v1/providers/${world.providerId}/inventory`, { as: world.as });
+  const { items } = await server.ok('GET', `/v1/providers/${world.providerId}/inventory?limit=200`, { as: world.as });
   const item = (items as { id: string; name: string }[]).find(({ name }) => name === 'echo');
   const path = `/v1/providers/${world.providerId}/inventory/${item?.id}`;
   await server.ok('PUT', path, { as: world.as, body: { status: 'blocked' } });
