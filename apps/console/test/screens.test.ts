@@ -44,6 +44,13 @@ const SCREENS: Screen[] = [
   { route: '/manifests/$manifestId', shows: (page) => page.getByRole('button', { name: 'JSON' }) },
   { route: '/gateways' },
   { route: '/gateways/$gatewayId', hasPanel: true },
+  { route: '/gateways/$gatewayId', search: 'view=connect', shows: (page) => page.getByText('Then point the client') },
+  {
+    route: '/gateways/$gatewayId',
+    search: 'view=denied',
+    shows: (page) => page.getByText('Nothing was denied in the last 7 days'),
+  },
+  { route: '/coverage' },
   { route: '/accounts' },
   { route: '/accounts', search: 'view=expiring' },
   { route: '/accounts/$accountId', hasPanel: true },

@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, AllowIdentityRelinkData, AllowIdentityRelinkErrors, AllowIdentityRelinkResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, AuthorizeMcpRequestData, AuthorizeMcpRequestErrors, AuthorizeMcpRequestResponses, AuthorizeModelCallData, AuthorizeModelCallErrors, AuthorizeModelCallResponses, AuthorizeSessionData, AuthorizeSessionErrors, AuthorizeSessionResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CountRuntimeObservationsData, CountRuntimeObservationsErrors, CountRuntimeObservationsResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DecideAccessData, DecideAccessErrors, DecideAccessResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeletePriceData, DeletePriceErrors, DeletePriceResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteProviderSecretHeaderData, DeleteProviderSecretHeaderErrors, DeleteProviderSecretHeaderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteTenantData, DeleteTenantErrors, DeleteTenantResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, DismissRecommendationsData, DismissRecommendationsErrors, DismissRecommendationsResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, EndMcpSessionData, EndMcpSessionErrors, EndMcpSessionResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetGraphData, GetGraphErrors, GetGraphResponses, GetIdentityRelinkData, GetIdentityRelinkErrors, GetIdentityRelinkResponses, GetInventoryItemData, GetInventoryItemErrors, GetInventoryItemResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetMeData, GetMeErrors, GetMeResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetOwnGatewaySessionData, GetOwnGatewaySessionErrors, GetOwnGatewaySessionResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetRecommendationData, GetRecommendationErrors, GetRecommendationResponses, GetRuntimeObservationData, GetRuntimeObservationErrors, GetRuntimeObservationResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageResponses, GetTraceWaterfallData, GetTraceWaterfallErrors, GetTraceWaterfallResponses, GetUserData, GetUserErrors, GetUserResponses, GrantPlatformAdministratorData, GrantPlatformAdministratorErrors, GrantPlatformAdministratorResponses, GroupRuntimeObservationsData, GroupRuntimeObservationsErrors, GroupRuntimeObservationsResponses, IngestLogsData, IngestLogsErrors, IngestLogsResponses, IngestMetricsData, IngestMetricsErrors, IngestMetricsResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListCoverageData, ListCoverageErrors, ListCoverageResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListMySessionsData, ListMySessionsErrors, ListMySessionsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListPricesData, ListPricesErrors, ListPricesResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRecommendationsData, ListRecommendationsErrors, ListRecommendationsResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTelemetryHealthData, ListTelemetryHealthErrors, ListTelemetryHealthResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsageData, ListUsageErrors, ListUsageResponses, ListUsersData, ListUsersErrors, ListUsersResponses, OpenMcpStreamData, OpenMcpStreamErrors, OpenMcpStreamResponses, PlanProviderRecommendationsData, PlanProviderRecommendationsErrors, PlanProviderRecommendationsResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, PutProviderSecretHeaderData, PutProviderSecretHeaderErrors, PutProviderSecretHeaderResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, ReviewRuntimeObservationsData, ReviewRuntimeObservationsErrors, ReviewRuntimeObservationsResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeMySessionData, RevokeMySessionErrors, RevokeMySessionResponses, RevokePlatformAdministratorData, RevokePlatformAdministratorErrors, RevokePlatformAdministratorResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SendMcpMessageData, SendMcpMessageErrors, SendMcpMessageResponses, SetPriceData, SetPriceErrors, SetPriceResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UndoRecommendationsData, UndoRecommendationsErrors, UndoRecommendationsResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantLimitsData, UpdateTenantLimitsErrors, UpdateTenantLimitsResponses, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses, WithdrawIdentityRelinkData, WithdrawIdentityRelinkErrors, WithdrawIdentityRelinkResponses } from './types.gen.ts';
+import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, AllowIdentityRelinkData, AllowIdentityRelinkErrors, AllowIdentityRelinkResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, AuthorizeMcpRequestData, AuthorizeMcpRequestErrors, AuthorizeMcpRequestResponses, AuthorizeModelCallData, AuthorizeModelCallErrors, AuthorizeModelCallResponses, AuthorizeSessionData, AuthorizeSessionErrors, AuthorizeSessionResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CountRuntimeObservationsData, CountRuntimeObservationsErrors, CountRuntimeObservationsResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DecideAccessData, DecideAccessErrors, DecideAccessResponses, DecideAsOpaData, DecideAsOpaErrors, DecideAsOpaResponses, DecideForLitellmData, DecideForLitellmErrors, DecideForLitellmResponses, DecideForToolhiveData, DecideForToolhiveErrors, DecideForToolhiveResponses, DecideProviderForLitellmData, DecideProviderForLitellmErrors, DecideProviderForLitellmResponses, DecideToolHookData, DecideToolHookErrors, DecideToolHookResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeletePriceData, DeletePriceErrors, DeletePriceResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteProviderSecretHeaderData, DeleteProviderSecretHeaderErrors, DeleteProviderSecretHeaderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteTenantData, DeleteTenantErrors, DeleteTenantResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, DismissRecommendationsData, DismissRecommendationsErrors, DismissRecommendationsResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, EndMcpSessionData, EndMcpSessionErrors, EndMcpSessionResponses, EvaluateAccessBatchData, EvaluateAccessBatchErrors, EvaluateAccessBatchResponses, EvaluateAccessData, EvaluateAccessErrors, EvaluateAccessResponses, EvaluateProviderAccessBatchData, EvaluateProviderAccessBatchErrors, EvaluateProviderAccessBatchResponses, EvaluateProviderAccessData, EvaluateProviderAccessErrors, EvaluateProviderAccessResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetGraphData, GetGraphErrors, GetGraphResponses, GetIdentityRelinkData, GetIdentityRelinkErrors, GetIdentityRelinkResponses, GetInventoryItemData, GetInventoryItemErrors, GetInventoryItemResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetMeData, GetMeErrors, GetMeResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetOwnGatewaySessionData, GetOwnGatewaySessionErrors, GetOwnGatewaySessionResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetRecommendationData, GetRecommendationErrors, GetRecommendationResponses, GetRuntimeObservationData, GetRuntimeObservationErrors, GetRuntimeObservationResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageResponses, GetTraceWaterfallData, GetTraceWaterfallErrors, GetTraceWaterfallResponses, GetUserData, GetUserErrors, GetUserResponses, GrantPlatformAdministratorData, GrantPlatformAdministratorErrors, GrantPlatformAdministratorResponses, GroupRuntimeObservationsData, GroupRuntimeObservationsErrors, GroupRuntimeObservationsResponses, IngestLogsData, IngestLogsErrors, IngestLogsResponses, IngestMetricsData, IngestMetricsErrors, IngestMetricsResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListCoverageData, ListCoverageErrors, ListCoverageResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewayDenialsData, ListGatewayDenialsErrors, ListGatewayDenialsResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListInventoryItemsData, ListInventoryItemsErrors, ListInventoryItemsResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListMySessionsData, ListMySessionsErrors, ListMySessionsResponses, ListObservationDenialsData, ListObservationDenialsErrors, ListObservationDenialsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListPricesData, ListPricesErrors, ListPricesResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRecommendationsData, ListRecommendationsErrors, ListRecommendationsResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTelemetryHealthData, ListTelemetryHealthErrors, ListTelemetryHealthResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsageData, ListUsageErrors, ListUsageResponses, ListUsersData, ListUsersErrors, ListUsersResponses, OpenMcpStreamData, OpenMcpStreamErrors, OpenMcpStreamResponses, PlanProviderRecommendationsData, PlanProviderRecommendationsErrors, PlanProviderRecommendationsResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, PutProviderSecretHeaderData, PutProviderSecretHeaderErrors, PutProviderSecretHeaderResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, ReviewRuntimeObservationsData, ReviewRuntimeObservationsErrors, ReviewRuntimeObservationsResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeMySessionData, RevokeMySessionErrors, RevokeMySessionResponses, RevokePlatformAdministratorData, RevokePlatformAdministratorErrors, RevokePlatformAdministratorResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SendMcpMessageData, SendMcpMessageErrors, SendMcpMessageResponses, SetPriceData, SetPriceErrors, SetPriceResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UndoRecommendationsData, UndoRecommendationsErrors, UndoRecommendationsResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantLimitsData, UpdateTenantLimitsErrors, UpdateTenantLimitsResponses, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses, WithdrawIdentityRelinkData, WithdrawIdentityRelinkErrors, WithdrawIdentityRelinkResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -179,6 +179,17 @@ export const updateGateway = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
+ * List what a gateway denied
+ *
+ * Lists what the gateway denied, or would have denied in the mode `enforce`, and to whom, the last denied first: the preview before a gateway is set to `enforce`.
+ */
+export const listGatewayDenials = <ThrowOnError extends boolean = false>(options: Options<ListGatewayDenialsData, ThrowOnError>): RequestResult<ListGatewayDenialsResponses, ListGatewayDenialsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewayDenialsResponses, ListGatewayDenialsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/denials',
+    ...options
+});
+
+/**
  * List the sessions of a gateway
  *
  * Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. Sessions with the same `grantsDigest` grant the same items.
@@ -260,6 +271,17 @@ export const listGatewaySessionGrants = <ThrowOnError extends boolean = false>(o
 export const getGraph = <ThrowOnError extends boolean = false>(options?: Options<GetGraphData, ThrowOnError>): RequestResult<GetGraphResponses, GetGraphErrors, ThrowOnError> => (options?.client ?? client).get<GetGraphResponses, GetGraphErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/graph',
+    ...options
+});
+
+/**
+ * List inventory items of all providers
+ *
+ * Lists the items at all providers in the caller's reach, newest first, for example to find the provider that offers a model. Items of deleted providers are left out.
+ */
+export const listInventoryItems = <ThrowOnError extends boolean = false>(options?: Options<ListInventoryItemsData, ThrowOnError>): RequestResult<ListInventoryItemsResponses, ListInventoryItemsErrors, ThrowOnError> => (options?.client ?? client).get<ListInventoryItemsResponses, ListInventoryItemsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/inventory-items',
     ...options
 });
 
@@ -934,6 +956,17 @@ export const updateRuntimeObservation = <ThrowOnError extends boolean = false>(o
 });
 
 /**
+ * List to whom something was denied
+ *
+ * Lists the accounts to which gateways denied what the observation is about, the last denied first.
+ */
+export const listObservationDenials = <ThrowOnError extends boolean = false>(options: Options<ListObservationDenialsData, ThrowOnError>): RequestResult<ListObservationDenialsResponses, ListObservationDenialsErrors, ThrowOnError> => (options.client ?? client).get<ListObservationDenialsResponses, ListObservationDenialsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/runtime-observations/{observation_id}/denials',
+    ...options
+});
+
+/**
  * Review a runtime observation
  *
  * Stores a decision about the observation and completes its review task. A later review replaces an earlier one.
@@ -1499,6 +1532,141 @@ export const openMcpStream = <ThrowOnError extends boolean = false>(options: Opt
 export const sendMcpMessage = <ThrowOnError extends boolean = false>(options: Options<SendMcpMessageData, ThrowOnError>): RequestResult<SendMcpMessageResponses, SendMcpMessageErrors, ThrowOnError> => (options.client ?? client).post<SendMcpMessageResponses, SendMcpMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/v1/gateways/{gateway_id}/mcp/{provider}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Evaluate an access (AuthZEN)
+ *
+ * Answers whether a session, or an account without one, may use something now (OpenID AuthZEN Authorization API 1.0). An account without a session may use what the gateway allows. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const evaluateAccess = <ThrowOnError extends boolean = false>(options: Options<EvaluateAccessData, ThrowOnError>): RequestResult<EvaluateAccessResponses, EvaluateAccessErrors, ThrowOnError> => (options.client ?? client).post<EvaluateAccessResponses, EvaluateAccessErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/access/v1/evaluation',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Evaluate several accesses (AuthZEN)
+ *
+ * Answers up to 100 evaluations at once (OpenID AuthZEN Authorization API 1.0, section 7). The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const evaluateAccessBatch = <ThrowOnError extends boolean = false>(options: Options<EvaluateAccessBatchData, ThrowOnError>): RequestResult<EvaluateAccessBatchResponses, EvaluateAccessBatchErrors, ThrowOnError> => (options.client ?? client).post<EvaluateAccessBatchResponses, EvaluateAccessBatchErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/access/v1/evaluations',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Evaluate an access to a provider (AuthZEN)
+ *
+ * Answers whether a session, or an account without one, may use something now (OpenID AuthZEN Authorization API 1.0). An account without a session may use what the gateway allows. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const evaluateProviderAccess = <ThrowOnError extends boolean = false>(options: Options<EvaluateProviderAccessData, ThrowOnError>): RequestResult<EvaluateProviderAccessResponses, EvaluateProviderAccessErrors, ThrowOnError> => (options.client ?? client).post<EvaluateProviderAccessResponses, EvaluateProviderAccessErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluation',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Evaluate several accesses to a provider (AuthZEN)
+ *
+ * Answers up to 100 evaluations at once (OpenID AuthZEN Authorization API 1.0, section 7). The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const evaluateProviderAccessBatch = <ThrowOnError extends boolean = false>(options: Options<EvaluateProviderAccessBatchData, ThrowOnError>): RequestResult<EvaluateProviderAccessBatchResponses, EvaluateProviderAccessBatchErrors, ThrowOnError> => (options.client ?? client).post<EvaluateProviderAccessBatchResponses, EvaluateProviderAccessBatchErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluations',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Decide as Open Policy Agent does
+ *
+ * For programs that ask the data API of Open Policy Agent. `path` is `<provider>/<any name>`, or one name if the input names the provider. Refused credentials and bodies are answered with 200 and a denial, because clients take an error as permission. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const decideAsOpa = <ThrowOnError extends boolean = false>(options: Options<DecideAsOpaData, ThrowOnError>): RequestResult<DecideAsOpaResponses, DecideAsOpaErrors, ThrowOnError> => (options.client ?? client).post<DecideAsOpaResponses, DecideAsOpaErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/opa/v1/data/{path}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Decide for ToolHive
+ *
+ * For the authorizer `httpv1` of ToolHive. The server in `resource` is the id, the name or an alias of the provider. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const decideForToolhive = <ThrowOnError extends boolean = false>(options: Options<DecideForToolhiveData, ThrowOnError>): RequestResult<DecideForToolhiveResponses, DecideForToolhiveErrors, ThrowOnError> => (options.client ?? client).post<DecideForToolhiveResponses, DecideForToolhiveErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/toolhive/decision',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Decide for a hook of a coding agent
+ *
+ * For the hooks `PreToolUse` of Claude Code and Codex, and `beforeMCPExecution` of Cursor. A use that is allowed, and one that is not decided, is answered with `{}`, so that the permissions of the agent apply. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const decideToolHook = <ThrowOnError extends boolean = false>(options: Options<DecideToolHookData, ThrowOnError>): RequestResult<DecideToolHookResponses, DecideToolHookErrors, ThrowOnError> => (options.client ?? client).post<DecideToolHookResponses, DecideToolHookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/hooks/{agent}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Decide for LiteLLM
+ *
+ * For the guardrail `generic_guardrail_api` of LiteLLM. It decides the model of a request. The provider is that of the path, or the part before the first `/` in the model's name. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const decideForLitellm = <ThrowOnError extends boolean = false>(options: Options<DecideForLitellmData, ThrowOnError>): RequestResult<DecideForLitellmResponses, DecideForLitellmErrors, ThrowOnError> => (options.client ?? client).post<DecideForLitellmResponses, DecideForLitellmErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/litellm/beta/litellm_basic_guardrail_api',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Decide about a provider for LiteLLM
+ *
+ * For the guardrail `generic_guardrail_api` of LiteLLM. It decides the model of a request. The provider is that of the path, or the part before the first `/` in the model's name. The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.
+ */
+export const decideProviderForLitellm = <ThrowOnError extends boolean = false>(options: Options<DecideProviderForLitellmData, ThrowOnError>): RequestResult<DecideProviderForLitellmResponses, DecideProviderForLitellmErrors, ThrowOnError> => (options.client ?? client).post<DecideProviderForLitellmResponses, DecideProviderForLitellmErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/litellm/beta/litellm_basic_guardrail_api',
     ...options,
     headers: {
         'Content-Type': 'application/json',

@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -247,6 +247,11 @@ export type IntrospectGatewaySessionInput = {
  * The kind of an item.
  */
 export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+
+/**
+ * `available`: may be used. `missing`: the last sync did not find it. `pending`: a sync found it, and it waits for a decision; no session grants it. `retired`: no longer declared. `blocked`: must not be used.
+ */
+export type InventoryStatus = 'available' | 'missing' | 'pending' | 'retired' | 'blocked';
 
 /**
  * What the manifest is about. An active manifest of an `agent` also declares the agent itself: observations of an agent with exactly its name, in its place, are not unknown.
@@ -657,11 +662,6 @@ export type PutProviderCredentialInput = {
     standby?: boolean;
 };
 
-/**
- * `available`: may be used. `missing`: the last sync did not find it. `pending`: a sync found it, and it waits for a decision; no session grants it. `retired`: no longer declared. `blocked`: must not be used.
- */
-export type InventoryStatus = 'available' | 'missing' | 'pending' | 'retired' | 'blocked';
-
 export type CreateInventoryItemInput = {
     kind: InventoryKind;
     /**
@@ -1040,6 +1040,7 @@ export type CreateKeyInput = {
  * - `audit_events:read`: Read who did what, and verify that nothing was changed.
  * - `credentials:read`: List keys and stored credentials, never the secrets, and what a user, account or key has created.
  * - `credentials:write`: Create, rotate and revoke keys of service accounts, and set the credential of a provider.
+ * - `gateway_sessions:evaluate`: Ask whether a session or account may use something.
  * - `gateway_sessions:impersonate`: Open gateway sessions for other accounts and users. Needs `gateway_sessions:write` as well.
  * - `gateway_sessions:introspect`: Ask whether the token of a gateway session is valid, as a gateway does for each call.
  * - `gateway_sessions:read`: See gateway sessions and what each grants.
@@ -1068,7 +1069,7 @@ export type CreateKeyInput = {
  * - `users:read`: See users.
  * - `users:write`: Disable, enable and delete users whose memberships are all in reach.
  */
-export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
+export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:evaluate' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
 
 /**
  * When the old key and the new key end.
@@ -1222,6 +1223,174 @@ export type DecideAccessInput = {
  */
 export type McpMessage = {
     jsonrpc: '2.0';
+    [key: string]: unknown;
+};
+
+/**
+ * An access evaluation request (AuthZEN 1.0, section 6.1).
+ */
+export type EvaluateAccessInput = {
+    subject: AuthzenSubject;
+    action: AuthzenAction;
+    resource: AuthzenResource;
+    /**
+     * It is not read.
+     */
+    context?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * Who wants to use something (AuthZEN 1.0, section 5.1).
+ */
+export type AuthzenSubject = {
+    /**
+     * `session` (a session of the gateway), `user` or `service_account`. Others have no permission.
+     */
+    type: string;
+    /**
+     * The id. That of a service account may be `<tenant>/<id>`.
+     */
+    id: string;
+    /**
+     * `token`: the token of the session. It is verified.
+     */
+    properties?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * How the subject wants to use it (AuthZEN 1.0, section 5.3).
+ */
+export type AuthzenAction = {
+    /**
+     * `use`, `call`, `invoke`, `execute`, `read`, `get`, or the method of MCP. `list` and the methods of MCP that list are decided in the same way, and a denial is not counted.
+     */
+    name: string;
+    properties?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * What the subject wants to use (AuthZEN 1.0, section 5.2).
+ */
+export type AuthzenResource = {
+    /**
+     * `tool`, `model`, `prompt`, `resource` or `agent`.
+     */
+    type: string;
+    /**
+     * The name as the agent calls it.
+     */
+    id: string;
+    /**
+     * `provider`: the id, the name or an alias of the provider. Required, unless the path names the provider.
+     */
+    properties?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * An access evaluations request (AuthZEN 1.0, section 7.1).
+ */
+export type EvaluateAccessBatchInput = {
+    subject?: AuthzenSubject;
+    action?: AuthzenAction;
+    resource?: AuthzenResource;
+    /**
+     * It is not read.
+     */
+    context?: {
+        [key: string]: unknown;
+    };
+    /**
+     * At most 100. Without them the request is a single evaluation.
+     */
+    evaluations?: Array<AccessEvaluationItem>;
+    options?: AccessEvaluationOptions;
+    [key: string]: unknown;
+};
+
+/**
+ * One evaluation. The outer members are its defaults.
+ */
+export type AccessEvaluationItem = {
+    subject?: AuthzenSubject;
+    action?: AuthzenAction;
+    resource?: AuthzenResource;
+    /**
+     * It is not read.
+     */
+    context?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * Whether the evaluations end at the first denial or permit.
+ */
+export type AccessEvaluationOptions = {
+    evaluations_semantic?: 'execute_all' | 'deny_on_first_deny' | 'permit_on_first_permit';
+    [key: string]: unknown;
+};
+
+/**
+ * A request for a document with input. The input is `{provider, kind, name}`, or that of `@ai-sdk/policy-opa` (`tool.name`, `runtimeContext.provider`), or that of ContextForge (`kind`, `payload.name` or `payload.uri`).
+ */
+export type OpaInput = {
+    input?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * Principal, operation, resource and context of a use.
+ */
+export type ToolHiveInput = {
+    /**
+     * It is not read.
+     */
+    principal?: {
+        [key: string]: unknown;
+    };
+    /**
+     * `mcp:<feature>:<operation>`
+     */
+    operation: string;
+    /**
+     * `mrn:mcp:<server>:<feature>:<name>`
+     */
+    resource: string;
+    [key: string]: unknown;
+};
+
+/**
+ * What a coding agent sends to a hook before it uses a tool. Other members are neither read nor stored.
+ */
+export type ToolHookInput = {
+    hook_event_name: string;
+    tool_name?: string;
+    tool_use_id?: string;
+    url?: string;
+    [key: string]: unknown;
+};
+
+/**
+ * A request of the guardrail. Texts and other members are neither read nor stored.
+ */
+export type LiteLlmInput = {
+    input_type?: string;
+    model?: string | null;
     [key: string]: unknown;
 };
 
@@ -1713,6 +1882,18 @@ export type AuditActor = {
 export type AuditTarget = {
     type: string;
     id: string;
+    /**
+     * The name that the record has now; of a gateway session that of its gateway, and of a provider credential that of its provider. Null if it no longer exists, or if you may not read it. Users have no name here: see `list_users`.
+     */
+    name: string | null;
+    /**
+     * The provider of an inventory item, observation or recommendation, the gateway of a session, or the owner of a credential, if you may read the record. Null for others.
+     */
+    parentId: string | null;
+    /**
+     * Whether the record was deleted, and only its name is left.
+     */
+    deleted: boolean;
 };
 
 /**
@@ -2103,6 +2284,47 @@ export type Gateway = {
 /**
  * One page of a list.
  */
+export type DeniedUsePage = {
+    items: Array<DeniedUse>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * What a gateway denied an account of one observation, or would have denied in the mode `enforce`. Denials are not calls.
+ */
+export type DeniedUse = {
+    observationId: string;
+    providerId: string;
+    kind: InventoryKind;
+    name: string;
+    gatewayId: string;
+    /**
+     * Who asked: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    account: string;
+    /**
+     * How often, since the observation began.
+     */
+    denials: number;
+    /**
+     * Why a session may not use something. `not_in_inventory`: no item of the provider covers the name. `blocked`: an item is blocked. `manifest`: the gateway's manifest does not allow it. `provider_disabled`: the provider is not active. `provider_not_in_session`: the session was opened for other providers. `provider_not_listed`: the gateway lists no provider with this id, name or alias, or several.
+     */
+    reason: Denial;
+    /**
+     * The gateway session that asked last. Null: none did.
+     */
+    lastSessionId: string | null;
+    lastDeniedAt: Timestamp;
+};
+
+export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
+
+/**
+ * One page of a list.
+ */
 export type GatewaySessionPage = {
     items: Array<GatewaySessionSummary>;
     /**
@@ -2157,9 +2379,22 @@ export type GatewaySessionSummary = {
      * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
      */
     providerIds: Array<string> | null;
+    /**
+     * The decisions that were asked for with its token. They are counted with a delay of some seconds.
+     */
+    decisions: SessionDecisions;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+};
+
+export type SessionDecisions = {
+    allowed: number;
+    /**
+     * Those that would have been denied in the mode `enforce` too.
+     */
+    denied: number;
+    lastAt: Timestamp | null;
 };
 
 /**
@@ -2208,6 +2443,10 @@ export type CreatedGatewaySession = {
      * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
      */
     providerIds: Array<string> | null;
+    /**
+     * The decisions that were asked for with its token. They are counted with a delay of some seconds.
+     */
+    decisions: SessionDecisions;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -2353,6 +2592,10 @@ export type GatewaySession = {
      * The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.
      */
     providerIds: Array<string> | null;
+    /**
+     * The decisions that were asked for with its token. They are counted with a delay of some seconds.
+     */
+    decisions: SessionDecisions;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -2528,6 +2771,76 @@ export type GraphEdge = {
     cost: Cost | null;
     inputTokens: number;
     outputTokens: number;
+};
+
+/**
+ * One page of a list.
+ */
+export type InventoryItemPage = {
+    items: Array<InventoryItem>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
+ */
+export type InventoryItem = {
+    id: string;
+    providerId: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    kind: InventoryKind;
+    /**
+     * The name that agents use. It is unique for its kind at the provider. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
+     */
+    name: string;
+    title: string | null;
+    description: string | null;
+    status: InventoryStatus;
+    /**
+     * What declared the item.
+     */
+    source: 'sync' | 'manifest' | 'recommendation' | 'manual';
+    /**
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
+     */
+    schemaDigest: string | null;
+    attributes: Metadata;
+    /**
+     * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
+     */
+    drift: Drift | null;
+    /**
+     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
+     */
+    renamedFrom: string | null;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * The new definition of an item that the provider changed, until a person accepts the change.
+ */
+export type Drift = {
+    /**
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
+     */
+    schemaDigest: string | null;
+    title: string | null;
+    description: string | null;
+    attributes: Metadata;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -3382,65 +3695,6 @@ export type Inventory = {
 };
 
 /**
- * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
- */
-export type InventoryItem = {
-    id: string;
-    providerId: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
-     */
-    subTenantId: string | null;
-    kind: InventoryKind;
-    /**
-     * The name that agents use. It is unique for its kind at the provider. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
-     */
-    name: string;
-    title: string | null;
-    description: string | null;
-    status: InventoryStatus;
-    /**
-     * What declared the item.
-     */
-    source: 'sync' | 'manifest' | 'recommendation' | 'manual';
-    /**
-     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
-     */
-    schemaDigest: string | null;
-    attributes: Metadata;
-    /**
-     * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
-     */
-    drift: Drift | null;
-    /**
-     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
-     */
-    renamedFrom: string | null;
-    firstSeenAt: Timestamp;
-    lastSeenAt: Timestamp;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * The new definition of an item that the provider changed, until a person accepts the change.
- */
-export type Drift = {
-    /**
-     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
-     */
-    schemaDigest: string | null;
-    title: string | null;
-    description: string | null;
-    attributes: Metadata;
-    detectedAt: Timestamp;
-};
-
-/**
  * One page of a list.
  */
 export type RuntimeObservationPage = {
@@ -3554,8 +3808,6 @@ export type ObservationEvidence = {
      */
     deniedReasons: Array<Denial>;
 };
-
-export type Denial = 'not_in_inventory' | 'blocked' | 'manifest' | 'provider_disabled' | 'provider_not_in_session' | 'provider_not_listed';
 
 /**
  * The last review of an observation.
@@ -4813,6 +5065,117 @@ export type AccessDecision = {
 };
 
 /**
+ * An access evaluation response (AuthZEN 1.0, section 6.2).
+ */
+export type AccessEvaluation = {
+    /**
+     * Whether the use may go on.
+     */
+    decision: boolean;
+    context: AccessEvaluationContext;
+};
+
+/**
+ * Why, and where a person can review it.
+ */
+export type AccessEvaluationContext = {
+    /**
+     * Why the use is denied, or would be in the mode `enforce`: a reason of `decide_access`, `action_unknown`, `resource_unknown`, `subject_unknown`, or `request_incomplete`.
+     */
+    reason: string | null;
+    /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    mode: Enforcement;
+    observation_id: string | null;
+    review_url: string | null;
+};
+
+/**
+ * An access evaluations response (AuthZEN 1.0, section 7.2).
+ */
+export type AccessEvaluations = AccessEvaluation | AccessEvaluationList;
+
+/**
+ * The evaluations in the order of the request.
+ */
+export type AccessEvaluationList = {
+    evaluations: Array<AccessEvaluation>;
+};
+
+/**
+ * The document, as Open Policy Agent answers it.
+ */
+export type OpaResult = {
+    result: OpaDecision;
+};
+
+/**
+ * The decision in the forms that policies usually have.
+ */
+export type OpaDecision = {
+    allow: boolean;
+    decision: 'allow' | 'deny';
+    /**
+     * The reasons of a denial, for people.
+     */
+    deny: Array<string>;
+    reason?: string;
+};
+
+/**
+ * Whether it may go on.
+ */
+export type ToolHiveDecision = {
+    allow: boolean;
+};
+
+/**
+ * What the hook prints or answers.
+ */
+export type ToolHookOutput = HookSilent | HookDenial | CursorDenial;
+
+/**
+ * The permissions of the agent apply.
+ */
+export type HookSilent = {
+    [key: string]: never;
+};
+
+/**
+ * A denial for Claude Code and Codex.
+ */
+export type HookDenial = {
+    hookSpecificOutput: HookSpecificOutput;
+};
+
+/**
+ * Why the use is denied.
+ */
+export type HookSpecificOutput = {
+    hookEventName: 'PreToolUse';
+    permissionDecision: 'deny';
+    permissionDecisionReason: string;
+};
+
+/**
+ * A denial for Cursor.
+ */
+export type CursorDenial = {
+    permission: 'deny';
+    user_message: string;
+    agent_message: string;
+};
+
+/**
+ * Whether the request is blocked.
+ */
+export type LiteLlmDecision = {
+    action: 'BLOCKED' | 'NONE';
+    blocked_reason?: string;
+};
+
+/**
  * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
  */
 export type TenantFilter = string | null;
@@ -5218,6 +5581,10 @@ export type ListAuditEventsData = {
          * Only events with this outcome.
          */
         outcome?: AuditOutcome | null;
+        /**
+         * Only events in which this was decided.
+         */
+        decision?: 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged' | 'withdrawn' | 'resolved' | null;
         /**
          * Only events after this time.
          */
@@ -5983,6 +6350,77 @@ export type UpdateGatewayResponses = {
 
 export type UpdateGatewayResponse = UpdateGatewayResponses[keyof UpdateGatewayResponses];
 
+export type ListGatewayDenialsData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: {
+        /**
+         * Only what was denied in these last days: 1 to 30.
+         */
+        days?: number;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/gateways/{gateway_id}/denials';
+};
+
+export type ListGatewayDenialsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListGatewayDenialsError = ListGatewayDenialsErrors[keyof ListGatewayDenialsErrors];
+
+export type ListGatewayDenialsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: DeniedUsePage;
+};
+
+export type ListGatewayDenialsResponse = ListGatewayDenialsResponses[keyof ListGatewayDenialsResponses];
+
 export type ListGatewaySessionsData = {
     body?: never;
     path: {
@@ -6500,6 +6938,84 @@ export type GetGraphResponses = {
 };
 
 export type GetGraphResponse = GetGraphResponses[keyof GetGraphResponses];
+
+export type ListInventoryItemsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only items of this kind.
+         */
+        kind?: InventoryKind | null;
+        /**
+         * Only items with this status.
+         */
+        status?: InventoryStatus | null;
+        /**
+         * Only items whose name contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/inventory-items';
+};
+
+export type ListInventoryItemsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListInventoryItemsError = ListInventoryItemsErrors[keyof ListInventoryItemsErrors];
+
+export type ListInventoryItemsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: InventoryItemPage;
+};
+
+export type ListInventoryItemsResponse = ListInventoryItemsResponses[keyof ListInventoryItemsResponses];
 
 export type IngestLogsData = {
     /**
@@ -10016,9 +10532,9 @@ export type ListRuntimeObservationsData = {
          */
         last_seen_before?: string | null;
         /**
-         * `created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case.
+         * `created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case. `provider`: by the display name of the provider, or else its name. `status`: open first, then `rejected`, `ignored`, `approved` and `resolved`, and among the same status what was last seen. `reviewed_at`: the last decision first.
          */
-        sort?: 'created_at' | 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name';
+        sort?: 'created_at' | 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name' | 'provider' | 'status' | 'reviewed_at';
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -10519,6 +11035,73 @@ export type UpdateRuntimeObservationResponses = {
 };
 
 export type UpdateRuntimeObservationResponse = UpdateRuntimeObservationResponses[keyof UpdateRuntimeObservationResponses];
+
+export type ListObservationDenialsData = {
+    body?: never;
+    path: {
+        /**
+         * The observation's id.
+         */
+        observation_id: string;
+    };
+    query?: {
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/runtime-observations/{observation_id}/denials';
+};
+
+export type ListObservationDenialsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `runtime_observation_not_found` (Runtime observation not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListObservationDenialsError = ListObservationDenialsErrors[keyof ListObservationDenialsErrors];
+
+export type ListObservationDenialsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: DeniedUsePage;
+};
+
+export type ListObservationDenialsResponse = ListObservationDenialsResponses[keyof ListObservationDenialsResponses];
 
 export type ReviewRuntimeObservationData = {
     body: ReviewRuntimeObservationInput;
@@ -13963,3 +14546,658 @@ export type SendMcpMessageResponses = {
      */
     200: unknown;
 };
+
+export type EvaluateAccessData = {
+    body: EvaluateAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/access/v1/evaluation';
+};
+
+export type EvaluateAccessErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateAccessError = EvaluateAccessErrors[keyof EvaluateAccessErrors];
+
+export type EvaluateAccessResponses = {
+    /**
+     * An access evaluation response (AuthZEN 1.0, section 6.2).
+     */
+    200: AccessEvaluation;
+};
+
+export type EvaluateAccessResponse = EvaluateAccessResponses[keyof EvaluateAccessResponses];
+
+export type EvaluateAccessBatchData = {
+    body: EvaluateAccessBatchInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/access/v1/evaluations';
+};
+
+export type EvaluateAccessBatchErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateAccessBatchError = EvaluateAccessBatchErrors[keyof EvaluateAccessBatchErrors];
+
+export type EvaluateAccessBatchResponses = {
+    /**
+     * An access evaluations response (AuthZEN 1.0, section 7.2).
+     */
+    200: AccessEvaluations;
+};
+
+export type EvaluateAccessBatchResponse = EvaluateAccessBatchResponses[keyof EvaluateAccessBatchResponses];
+
+export type EvaluateProviderAccessData = {
+    body: EvaluateAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluation';
+};
+
+export type EvaluateProviderAccessErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateProviderAccessError = EvaluateProviderAccessErrors[keyof EvaluateProviderAccessErrors];
+
+export type EvaluateProviderAccessResponses = {
+    /**
+     * An access evaluation response (AuthZEN 1.0, section 6.2).
+     */
+    200: AccessEvaluation;
+};
+
+export type EvaluateProviderAccessResponse = EvaluateProviderAccessResponses[keyof EvaluateProviderAccessResponses];
+
+export type EvaluateProviderAccessBatchData = {
+    body: EvaluateAccessBatchInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluations';
+};
+
+export type EvaluateProviderAccessBatchErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateProviderAccessBatchError = EvaluateProviderAccessBatchErrors[keyof EvaluateProviderAccessBatchErrors];
+
+export type EvaluateProviderAccessBatchResponses = {
+    /**
+     * An access evaluations response (AuthZEN 1.0, section 7.2).
+     */
+    200: AccessEvaluations;
+};
+
+export type EvaluateProviderAccessBatchResponse = EvaluateProviderAccessBatchResponses[keyof EvaluateProviderAccessBatchResponses];
+
+export type DecideAsOpaData = {
+    body: OpaInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * `<provider>/decision`, or one name if the input names the provider.
+         */
+        path: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/opa/v1/data/{path}';
+};
+
+export type DecideAsOpaErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideAsOpaError = DecideAsOpaErrors[keyof DecideAsOpaErrors];
+
+export type DecideAsOpaResponses = {
+    /**
+     * The document, as Open Policy Agent answers it.
+     */
+    200: OpaResult;
+};
+
+export type DecideAsOpaResponse = DecideAsOpaResponses[keyof DecideAsOpaResponses];
+
+export type DecideForToolhiveData = {
+    body: ToolHiveInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/toolhive/decision';
+};
+
+export type DecideForToolhiveErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideForToolhiveError = DecideForToolhiveErrors[keyof DecideForToolhiveErrors];
+
+export type DecideForToolhiveResponses = {
+    /**
+     * Whether it may go on.
+     */
+    200: ToolHiveDecision;
+};
+
+export type DecideForToolhiveResponse = DecideForToolhiveResponses[keyof DecideForToolhiveResponses];
+
+export type DecideToolHookData = {
+    body: ToolHookInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The coding agent.
+         */
+        agent: 'claude-code' | 'codex' | 'cursor';
+    };
+    query?: {
+        /**
+         * The provider at which the tools of the agent itself (`Bash`, `Edit`) are decided. If it is left out, they are not decided.
+         */
+        builtins?: string;
+    };
+    url: '/v1/gateways/{gateway_id}/hooks/{agent}';
+};
+
+export type DecideToolHookErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideToolHookError = DecideToolHookErrors[keyof DecideToolHookErrors];
+
+export type DecideToolHookResponses = {
+    /**
+     * What the hook prints or answers.
+     */
+    200: ToolHookOutput;
+};
+
+export type DecideToolHookResponse = DecideToolHookResponses[keyof DecideToolHookResponses];
+
+export type DecideForLitellmData = {
+    body: LiteLlmInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/litellm/beta/litellm_basic_guardrail_api';
+};
+
+export type DecideForLitellmErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideForLitellmError = DecideForLitellmErrors[keyof DecideForLitellmErrors];
+
+export type DecideForLitellmResponses = {
+    /**
+     * Whether the request is blocked.
+     */
+    200: LiteLlmDecision;
+};
+
+export type DecideForLitellmResponse = DecideForLitellmResponses[keyof DecideForLitellmResponses];
+
+export type DecideProviderForLitellmData = {
+    body: LiteLlmInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/litellm/beta/litellm_basic_guardrail_api';
+};
+
+export type DecideProviderForLitellmErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideProviderForLitellmError = DecideProviderForLitellmErrors[keyof DecideProviderForLitellmErrors];
+
+export type DecideProviderForLitellmResponses = {
+    /**
+     * Whether the request is blocked.
+     */
+    200: LiteLlmDecision;
+};
+
+export type DecideProviderForLitellmResponse = DecideProviderForLitellmResponses[keyof DecideProviderForLitellmResponses];

@@ -74,6 +74,14 @@ const sessionFields = {
     .describe(
       'The providers that the session was limited to when it was opened. Null: all providers that the gateway lists, also those that it lists later. A token is a snapshot; a decision is live.',
     ),
+  decisions: z
+    .strictObject({
+      allowed: z.int(),
+      denied: z.int().describe('Those that would have been denied in the mode `enforce` too.'),
+      lastAt: TimestampSchema.nullable(),
+    })
+    .meta({ id: 'SessionDecisions' })
+    .describe('The decisions that were asked for with its token. They are counted with a delay of some seconds.'),
   metadata: MetadataSchema,
   ...timeFields,
 };
@@ -196,8 +204,8 @@ export const SessionGrantSchema = z
   .meta({ id: 'SessionGrant', description: 'One item that a session grants.' });
 export type SessionGrant = z.infer<typeof SessionGrantSchema>;
 
-/** `status` depends on the clock, only one answer has the token, and `grantsDigest` changes with the grants, which may be long. */
-const sessionRecord = { tagExcludes: ['status', 'token', 'tokenType', 'grants'] };
+/** `status` depends on the clock, decisions are counted, only one answer has the token, and `grantsDigest` changes with the grants, which may be long. */
+const sessionRecord = { tagExcludes: ['status', 'decisions', 'token', 'tokenType', 'grants'] };
 
 const tag = 'Gateways';
 const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };

@@ -7,6 +7,7 @@ export const SCOPE_MEANINGS = {
   'credentials:read':
     'List keys and stored credentials, never the secrets, and what a user, account or key has created.',
   'credentials:write': 'Create, rotate and revoke keys of service accounts, and set the credential of a provider.',
+  'gateway_sessions:evaluate': 'Ask whether a session or account may use something.',
   'gateway_sessions:impersonate':
     'Open gateway sessions for other accounts and users. Needs `gateway_sessions:write` as well.',
   'gateway_sessions:introspect':
@@ -62,6 +63,7 @@ export const ROLE_SCOPES = {
   admin: ScopeSchema.options.filter((scope) => scope !== '*' && scope !== 'tenants:write'),
   operator: [
     ...READ_SCOPES,
+    'gateway_sessions:evaluate',
     'gateway_sessions:introspect',
     'gateway_sessions:write',
     'manifests:write',

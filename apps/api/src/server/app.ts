@@ -27,6 +27,9 @@ import type { RequestLimits } from '../http/rate-limits/limits.ts';
 import { appRouter } from './router.ts';
 import type { Services } from '../platform/services.ts';
 import type { Decisions } from '../resources/gateway-decisions/decide.ts';
+import { authzenMetadata } from '../resources/gateway-decisions/authzen.ts';
+import { dialectPathOf } from '../resources/gateway-decisions/dialect-paths.ts';
+import { dialectReceiver } from '../resources/gateway-decisions/dialect-receiver.ts';
 import { decisionPathOf } from '../resources/gateway-decisions/paths.ts';
 import { decisionReceiver } from '../resources/gateway-decisions/receiver.ts';
 import { mcpProxy } from '../resources/mcp-proxy/proxy.ts';
@@ -65,7 +68,10 @@ type AppOptions = {
 
 /** Paths that support only GET and HEAD. */
 const READ_ONLY_PATH =
-  /^\/(healthz|readyz|favicon\.ico|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
+  /^\/(healthz|readyz|favicon\.ico|openapi\.json|\.well-known\/(jwks\.json|authzen-configuration\/.*)|(docs|console)(\/.*)?)?$/;
+
+/** The metadata of a gateway as a policy decision point, or of one of its providers there. */
+const AUTHZEN_CONFIGURATION = /^\/\.well-known\/authzen-configuration(\/v1\/gateways\/[^/]+(?:\/providers\/[^/]+)?)$/;
 
 /**
  * Serves every path of the service, in the order in which they are tried. REST is Express's first layer, because each further one
@@ -218,6 +224,11 @@ function mountPaths(
   );
   app.get('/favicon.ico', ICON);
   app.get('/.well-known/jwks.json', jwksHandler(services));
+  // For any id, so that the answer says nothing about which gateways exist.
+  app.get(AUTHZEN_CONFIGURATION, (req, res) => {
+    const path = AUTHZEN_CONFIGURATION.exec(req.path)?.[1] ?? '';
+    res.set('Cache-Control', 'public, max-age=300').json(authzenMetadata(services.publicUrl, path));
+  });
   app.get('/openapi.json', documentHandler(services.publicUrl));
   app.use('/docs', docsRouter({ openApiPath: `${basePath}/openapi.json` }));
   if (builtConsole) app.use('/console', consoleRouter(builtConsole, basePath));
@@ -304,21 +315,23 @@ function decisionHandler(
   { services, decisions, limits }: AppOptions,
   pipeline: Pipeline,
 ): NonNullable<RestOptions['decide']> {
-  const { countUnmatched } = pipeline;
+  const { callers, countUnmatched } = pipeline;
+  const onRefused: Parameters<typeof dialectReceiver>[0]['onRefused'] = (error, answer, info) =>
+    noteRefusal(services, { error, answer, info: { ...info, callerRequestId: null } });
+  const shared = { services, decisions, limit: limits?.decisions ?? null, countUnmatched };
   const receive = decisionReceiver({
-    services,
-    decisions,
-    limit: limits?.decisions ?? null,
-    countUnmatched,
+    ...shared,
     proxyMcp: mcpProxy({ services, decisions }),
-    onRefused: (error, answer, { operation, requestId }) =>
-      noteRefusal(services, { error, answer, info: { operation, principal: null, requestId, callerRequestId: null } }),
+    onRefused: (error, answer, info) => onRefused(error, answer, { ...info, principal: null }),
   });
+  const receiveDialect = dialectReceiver({ ...shared, callers, onRefused });
   return (req, res, pathname) => {
     const path = decisionPathOf(pathname, req.method);
-    if (path === null) return null;
-    pipeline.onMatched(res, path.operation);
-    return receive(req, res, path);
+    const dialect = path === null ? dialectPathOf(pathname) : null;
+    const operation = (path ?? dialect)?.operation;
+    if (operation === undefined) return null;
+    pipeline.onMatched(res, operation);
+    return path === null ? dialect && receiveDialect(req, res, dialect) : receive(req, res, path);
   };
 }
 

@@ -7,6 +7,7 @@ import { updateRotationTasks } from '../resources/credentials/expiry.ts';
 import { removeUnusedGrants } from '../resources/gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../http/idempotency/expiry.ts';
 import { syncSchedule } from '../resources/inventory-sync/schedule.ts';
+import { removeOldDecisions } from '../resources/gateway-decisions/retention.ts';
 import { removeExpiredInvitations } from '../resources/memberships/expiry.ts';
 import { removeUnclaimedUsers } from '../resources/onboarding/service.ts';
 import { eraseReplacedSecrets } from '../resources/provider-credentials/service.ts';
@@ -32,6 +33,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'removing old traces': removeOldTraces,
   'removing old records': removeOldRecords,
   'removing old usage': removeOldUsage,
+  'removing old counts of decisions': removeOldDecisions,
   'forgetting old calls': removeOldCalls,
   'erasing deleted tenants': eraseDeletedTenants,
   'erasing former secrets': eraseReplacedSecrets,

@@ -105,3 +105,23 @@ test('a flood of invented names leaves 20 observations, their tasks and one task
     { title: expect.stringContaining('was denied 20 names') },
   ]);
 });
+
+test('the denials of an observation and of a gateway are listed, the last first, and sessions count their decisions', async () => {
+  const world = await decidingWorld(server, { gateway: { enforcement: 'observe' } });
+  const { as, gatewayId, session } = world;
+  const { observationId } = await decide(world, 'first');
+  await decide(world, 'second', { attempts: 2 });
+  await decide(world, 'search');
+  await server.decisions.flush();
+  const denied = { gatewayId, account: session.subject, reason: 'not_in_inventory', lastSessionId: session.id };
+  const path = `/v1/runtime-observations/${observationId}/denials`;
+  expect((await server.ok('GET', path, { as })).items).toMatchObject([{ ...denied, name: 'first', denials: 1 }]);
+  const ofGateway = `/v1/gateways/${gatewayId}/denials`;
+  const { items, nextCursor } = await server.ok('GET', `${ofGateway}?limit=1`, { as });
+  expect(items).toMatchObject([{ ...denied, name: 'second', denials: 2 }]);
+  const next = await server.ok('GET', `${ofGateway}?limit=1&cursor=${nextCursor}`, { as });
+  expect(next).toMatchObject({ items: [{ name: 'first' }], nextCursor: null });
+  expect(await server.ok('GET', `/v1/gateways/${gatewayId}/sessions/${session.id}`, { as })).toMatchObject({
+    decisions: { allowed: 1, denied: 3, lastAt: expect.any(String) },
+  });
+});

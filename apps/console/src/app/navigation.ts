@@ -26,6 +26,7 @@ export const NAVIGATION: readonly { title: string; entries: readonly Entry[] }[]
       { path: '/agents', label: 'Agents', icon: 'agent', scope: 'runtime_observations:read', key: 'a' },
       { path: '/map', label: 'Map', icon: 'map', scope: 'runtime_observations:read', key: 'm' },
       { path: '/usage', label: 'Usage', icon: 'usage', scope: 'usage:read', key: 'o' },
+      { path: '/coverage', label: 'Coverage', icon: 'check', scope: 'usage:read', key: 'v' },
       { path: '/traces', label: 'Traces', icon: 'trace', scope: 'traces:read', key: 't' },
     ],
   },

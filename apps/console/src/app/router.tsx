@@ -111,6 +111,11 @@ const account = createRoute({
   path: '/accounts/$accountId',
   component: lazyScreen(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
 });
+const coverage = createRoute({
+  getParentRoute: () => root,
+  path: '/coverage',
+  component: lazyScreen(() => import('../screens/coverage/coverage-screen.tsx'), 'CoverageScreen'),
+});
 const gateways = createRoute({
   getParentRoute: () => root,
   path: '/gateways',
@@ -187,6 +192,7 @@ const routeTree = root.addChildren([
   usage,
   accounts,
   account,
+  coverage,
   gateways,
   gateway,
   tasks,

@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGatewayDenials, listGateways, listGatewaySessionGrants, listGatewaySessions, listInventoryItems, listManifests, listMemberships, listMySessions, listObservationDenials, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewayDenialsData, ListGatewayDenialsError, ListGatewayDenialsResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListInventoryItemsData, ListInventoryItemsError, ListInventoryItemsResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListObservationDenialsData, ListObservationDenialsError, ListObservationDenialsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -421,6 +421,58 @@ export const getGatewayOptions = (options: Options<GetGatewayData>) => queryOpti
     queryKey: getGatewayQueryKey(options)
 });
 
+export const listGatewayDenialsQueryKey = (options: Options<ListGatewayDenialsData>) => createQueryKey('listGatewayDenials', options);
+
+/**
+ * List what a gateway denied
+ *
+ * Lists what the gateway denied, or would have denied in the mode `enforce`, and to whom, the last denied first: the preview before a gateway is set to `enforce`.
+ */
+export const listGatewayDenialsOptions = (options: Options<ListGatewayDenialsData>) => queryOptions<ListGatewayDenialsResponse, ListGatewayDenialsError, ListGatewayDenialsResponse, ReturnType<typeof listGatewayDenialsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listGatewayDenials({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listGatewayDenialsQueryKey(options)
+});
+
+export const listGatewayDenialsInfiniteQueryKey = (options: Options<ListGatewayDenialsData>): QueryKey<Options<ListGatewayDenialsData>> => createQueryKey('listGatewayDenials', options, true);
+
+/**
+ * List what a gateway denied
+ *
+ * Lists what the gateway denied, or would have denied in the mode `enforce`, and to whom, the last denied first: the preview before a gateway is set to `enforce`.
+ */
+export const listGatewayDenialsInfiniteOptions = (options: Options<ListGatewayDenialsData>) => {
+    const opts = infiniteQueryOptions<ListGatewayDenialsResponse, ListGatewayDenialsError, InfiniteData<ListGatewayDenialsResponse>, QueryKey<Options<ListGatewayDenialsData>>, string | null | Pick<QueryKey<Options<ListGatewayDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListGatewayDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listGatewayDenials({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listGatewayDenialsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
 export const listGatewaySessionsQueryKey = (options: Options<ListGatewaySessionsData>) => createQueryKey('listGatewaySessions', options);
 
 /**
@@ -564,6 +616,58 @@ export const getGraphOptions = (options?: Options<GetGraphData>) => queryOptions
     },
     queryKey: getGraphQueryKey(options)
 });
+
+export const listInventoryItemsQueryKey = (options?: Options<ListInventoryItemsData>) => createQueryKey('listInventoryItems', options);
+
+/**
+ * List inventory items of all providers
+ *
+ * Lists the items at all providers in the caller's reach, newest first, for example to find the provider that offers a model. Items of deleted providers are left out.
+ */
+export const listInventoryItemsOptions = (options?: Options<ListInventoryItemsData>) => queryOptions<ListInventoryItemsResponse, ListInventoryItemsError, ListInventoryItemsResponse, ReturnType<typeof listInventoryItemsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listInventoryItems({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listInventoryItemsQueryKey(options)
+});
+
+export const listInventoryItemsInfiniteQueryKey = (options?: Options<ListInventoryItemsData>): QueryKey<Options<ListInventoryItemsData>> => createQueryKey('listInventoryItems', options, true);
+
+/**
+ * List inventory items of all providers
+ *
+ * Lists the items at all providers in the caller's reach, newest first, for example to find the provider that offers a model. Items of deleted providers are left out.
+ */
+export const listInventoryItemsInfiniteOptions = (options?: Options<ListInventoryItemsData>) => {
+    const opts = infiniteQueryOptions<ListInventoryItemsResponse, ListInventoryItemsError, InfiniteData<ListInventoryItemsResponse>, QueryKey<Options<ListInventoryItemsData>>, string | null | Pick<QueryKey<Options<ListInventoryItemsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListInventoryItemsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listInventoryItems({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listInventoryItemsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 export const listManifestsQueryKey = (options?: Options<ListManifestsData>) => createQueryKey('listManifests', options);
 
@@ -1284,6 +1388,58 @@ export const getRuntimeObservationOptions = (options: Options<GetRuntimeObservat
     },
     queryKey: getRuntimeObservationQueryKey(options)
 });
+
+export const listObservationDenialsQueryKey = (options: Options<ListObservationDenialsData>) => createQueryKey('listObservationDenials', options);
+
+/**
+ * List to whom something was denied
+ *
+ * Lists the accounts to which gateways denied what the observation is about, the last denied first.
+ */
+export const listObservationDenialsOptions = (options: Options<ListObservationDenialsData>) => queryOptions<ListObservationDenialsResponse, ListObservationDenialsError, ListObservationDenialsResponse, ReturnType<typeof listObservationDenialsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listObservationDenials({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listObservationDenialsQueryKey(options)
+});
+
+export const listObservationDenialsInfiniteQueryKey = (options: Options<ListObservationDenialsData>): QueryKey<Options<ListObservationDenialsData>> => createQueryKey('listObservationDenials', options, true);
+
+/**
+ * List to whom something was denied
+ *
+ * Lists the accounts to which gateways denied what the observation is about, the last denied first.
+ */
+export const listObservationDenialsInfiniteOptions = (options: Options<ListObservationDenialsData>) => {
+    const opts = infiniteQueryOptions<ListObservationDenialsResponse, ListObservationDenialsError, InfiniteData<ListObservationDenialsResponse>, QueryKey<Options<ListObservationDenialsData>>, string | null | Pick<QueryKey<Options<ListObservationDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListObservationDenialsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listObservationDenials({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listObservationDenialsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 export const getServiceAccountQueryKey = (options: Options<GetServiceAccountData>) => createQueryKey('getServiceAccount', options);
 

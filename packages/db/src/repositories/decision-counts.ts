@@ -1,11 +1,11 @@
 import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
 import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
-import type { Denial } from '@quartermaster/contracts/denials.ts';
+import type { DeniedUse, Denial } from '@quartermaster/contracts/denials.ts';
 import { type Insertable, type Selectable, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
-import { inScope, placeOf } from '../queries.ts';
+import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -218,6 +218,58 @@ export async function addObservationDenials(
   denials: readonly ObservationDenials[],
 ): Promise<void> {
   await addDenialRows(db, denials, { tenantId });
+}
+
+type DenialFilter = { observationId?: string; gatewayId?: string; since?: string };
+
+/** The last denied first. The scope applies to the observations. */
+export async function listDenials(
+  db: Database,
+  scope: TenantScope,
+  { observationId, gatewayId, since }: DenialFilter,
+  { limit, after }: PageRequest,
+): Promise<Page<DeniedUse>> {
+  const position = sql<string>`denial.observation_id || ' ' || denial.gateway_id || ' ' || denial.account`;
+  let query = db
+    .selectFrom('observation_denials as denial')
+    .innerJoin('runtime_observations as observation', (join) =>
+      join
+        .onRef('observation.tenant_id', '=', 'denial.tenant_id')
+        .onRef('observation.id', '=', 'denial.observation_id'),
+    )
+    .select(['denial.observation_id', 'denial.gateway_id', 'denial.account', 'denial.denials', 'denial.reason'])
+    .select(['denial.last_session_id', 'denial.last_denied_at'])
+    .select(['observation.provider_id', 'observation.kind', 'observation.name'])
+    .select(position.as('position'))
+    .where(inScope(scope, 'observation'));
+  if (observationId !== undefined) query = query.where('denial.observation_id', '=', observationId);
+  if (gatewayId !== undefined) query = query.where('denial.gateway_id', '=', gatewayId);
+  if (since !== undefined) query = query.where('denial.last_denied_at', '>=', since);
+  if (after !== null) {
+    query = query.where(sql<boolean>`(denial.last_denied_at, ${position}) < (${after[0]}, ${after[1]})`);
+  }
+  const rows = await query
+    .orderBy('denial.last_denied_at', 'desc')
+    .orderBy(position, 'desc')
+    .limit(limit + 1)
+    .execute();
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return {
+    items: items.map((row) => ({
+      observationId: row.observation_id,
+      providerId: row.provider_id,
+      kind: row.kind,
+      name: row.name,
+      gatewayId: row.gateway_id,
+      account: row.account,
+      denials: row.denials,
+      reason: row.reason,
+      lastSessionId: row.last_session_id || null,
+      lastDeniedAt: row.last_denied_at,
+    })),
+    next: last && rows.length > limit ? [last.last_denied_at, last.position] : null,
+  };
 }
 
 /** How many open observations an account has that were denied and never used, at most `most`. */

@@ -63,7 +63,7 @@ export async function findSessionSummary(
     .where('gateway_id', '=', gatewayId)
     .where(inScope(scope))
     .executeTakeFirst();
-  return row && toSummary(row, now);
+  return row && (await withDecisions(db, [toSummary(row, now)]))[0];
 }
 
 /** What decides whether a session may be used. */
@@ -113,7 +113,11 @@ export async function listGatewaySessions(
     hasUnindexedFilter: status != null || subject != null,
     rows: (range) => sessionRows(db, filter, range, now).execute(),
   });
-  return { items: rows.map((row) => toSummary(row, now)), next };
+  const items = await withDecisions(
+    db,
+    rows.map((row) => toSummary(row, now)),
+  );
+  return { items, next };
 }
 
 function sessionRows(db: Database, filter: GatewaySessionFilter, range: KeysetRange, now: Date) {
@@ -189,7 +193,7 @@ export async function revokeGatewaySession(
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
-  const session = toSummary(row, now);
+  const [session = toSummary(row, now)] = await withDecisions(db, [toSummary(row, now)]);
   return { ...session, grants: await readGrants(db, session) };
 }
 
@@ -391,6 +395,28 @@ function statusOf(row: Row, now: Date): GatewaySession['status'] {
   return row.expires_at <= now.toISOString() ? 'expired' : 'active';
 }
 
+const NO_DECISIONS = { allowed: 0, denied: 0, lastAt: null };
+
+/** Adds how many decisions were asked for in each session. */
+async function withDecisions(db: Database, sessions: GatewaySessionSummary[]): Promise<GatewaySessionSummary[]> {
+  if (sessions.length === 0) return sessions;
+  const rows = await db
+    .selectFrom('gateway_session_decisions')
+    .select(['session_id', 'allowed', 'denied', 'last_at'])
+    .where('tenant_id', 'in', [...new Set(sessions.map(({ tenantId }) => tenantId))])
+    .where(
+      'session_id',
+      'in',
+      sessions.map(({ id }) => id),
+    )
+    .execute();
+  const found = new Map(rows.map((row) => [row.session_id, row]));
+  return sessions.map((session) => {
+    const row = found.get(session.id);
+    return row ? { ...session, decisions: { allowed: row.allowed, denied: row.denied, lastAt: row.last_at } } : session;
+  });
+}
+
 function providerIdsOf({ provider_ids }: Pick<Row, 'provider_ids'>): string[] | null {
   return provider_ids === null ? null : (JSON.parse(provider_ids) as string[]);
 }
@@ -411,6 +437,7 @@ function toSummary(row: Row, now: Date): GatewaySessionSummary {
     grantsDigest: row.grants_digest,
     grantedItems: row.item_count,
     providerIds: providerIdsOf(row),
+    decisions: NO_DECISIONS,
     metadata: JSON.parse(row.metadata) as GatewaySession['metadata'],
     ...timesOf(row),
   };

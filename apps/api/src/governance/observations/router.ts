@@ -1,8 +1,10 @@
 import * as bulk from '@quartermaster/contracts/bulk-decisions.ts';
 import * as contract from '@quartermaster/contracts/runtime-observations.ts';
+import * as denials from '@quartermaster/contracts/denials.ts';
+import { listDenials } from '@quartermaster/db/repositories/decision-counts.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { listObservations } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { narrowScope } from '@quartermaster/db/tenancy.ts';
+import { narrowScope, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { scopeOfQuery, scopeOfSearch } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { requireFound } from '../../platform/errors.ts';
@@ -40,6 +42,14 @@ export const runtimeObservationsRouter = router({
   get: endpoint(contract.getRuntimeObservation).query(({ ctx, input }) =>
     requireObservation(ctx, ctx.services.db, input.path.observation_id),
   ),
+
+  listDenials: endpoint(denials.listObservationDenials).query(async ({ ctx, input }) => {
+    const observation = await requireObservation(ctx, ctx.services.db, input.path.observation_id);
+    const filter = { observationId: observation.id };
+    return answerPage(ctx, input, ctx.reach, (page) =>
+      listDenials(ctx.services.db, scopeOf(observation), filter, page),
+    );
+  }),
 
   review: conditionalEndpoint(contract.reviewRuntimeObservation, current).mutation(({ ctx, input }) =>
     reviewObservation(ctx, input.path.observation_id, input.body),

@@ -98,6 +98,7 @@ function implied(operation: Operation): ErrorCode[] {
   const { scope, params, body, transport } = operation;
   if (transport === 'decision') {
     const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable'];
+    if (scope !== 'public') codes.push('credentials_missing', 'credentials_invalid', 'scope_missing');
     return body ? [...codes, 'request_malformed', 'body_too_large', 'media_type_unsupported'] : codes;
   }
   const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable', 'outcome_unknown'];

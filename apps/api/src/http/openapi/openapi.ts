@@ -152,8 +152,7 @@ function pathParametersOf({ params }: Operation, { pathParameters }: Shared): z.
 
 /** Callers use one of the two schemes. Each lists the scope that the credential must hold. */
 function securityOf({ scope, transport }: Operation): Record<string, string[]>[] {
-  if (transport === 'decision') return [{ bearerAuth: [] }];
-  if (scope === 'public') return [];
+  if (scope === 'public') return transport === 'decision' ? [{ bearerAuth: [] }] : [];
   const scopes = scope === null ? [] : [scope];
   return [{ bearerAuth: scopes }, { apiKeyAuth: [...scopes] }];
 }

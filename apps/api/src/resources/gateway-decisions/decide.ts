@@ -5,14 +5,14 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { SessionState } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { findGateway } from '@quartermaster/db/repositories/gateways.ts';
-import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import { type CompiledPolicy, type CompiledProvider, compilePolicy } from '../gateway-sessions/policy.ts';
 import { type Decided, DecisionLog } from './decision-log.ts';
 import { LiveCache } from './live-cache.ts';
 import { SessionStates } from './session-states.ts';
-import { SessionTokens } from './session-tokens.ts';
+import { type SessionClaims, SessionTokens } from './session-tokens.ts';
 
 /** Sessions and gateways that are kept. */
 const MAX_SESSIONS = 50_000;
@@ -24,6 +24,11 @@ export type LiveSession = {
   policy: CompiledPolicy;
   /** The earlier one of the ends of the token and of the session, in milliseconds since 1970. */
   endsAt: number;
+};
+
+/** Whom a decision is about: a session, or an account that has none. Then `state.id` is null, and the gateway's policy decides. */
+export type DecidedSubject = Pick<LiveSession, 'policy'> & {
+  state: TenantPlace & Pick<SessionState, 'subject' | 'providerIds'> & { id: string | null };
 };
 
 /** Something that an agent wants to use. */
@@ -85,10 +90,29 @@ export class Decisions {
     const verified = token === null ? null : this.#tokens.verify(token);
     const claims = verified instanceof Promise ? await verified : verified;
     if (claims === null || claims.gatewayId !== gatewayId) throw invalidToken();
-    const read = this.#states.get(`${claims.tenantId} ${claims.sessionId}`);
+    return this.#liveSession(claims);
+  }
+
+  /**
+   * A session of a gateway by its id, for callers who may ask about the sessions of others.
+   *
+   * @throws ApiError 401 `session_token_invalid` or `gateway_session_ended`
+   */
+  sessionWithId(sessionId: string, { gateway }: CompiledPolicy): Promise<LiveSession> {
+    const { tenantId, id: gatewayId } = gateway;
+    return this.#liveSession({ sessionId, tenantId, gatewayId, expiresAt: Number.POSITIVE_INFINITY });
+  }
+
+  /** What a gateway allows now. Undefined if there is no such gateway. */
+  policyOf(gatewayId: string): CompiledPolicy | undefined | Promise<CompiledPolicy | undefined> {
+    return this.#policies.get(gatewayId);
+  }
+
+  async #liveSession({ sessionId, tenantId, gatewayId, expiresAt }: SessionClaims): Promise<LiveSession> {
+    const read = this.#states.get(`${tenantId} ${sessionId}`);
     const state = read instanceof Promise ? await read : read;
     if (state === undefined || state.gatewayId !== gatewayId) throw invalidToken();
-    const endsAt = Math.min(claims.expiresAt, Date.parse(state.expiresAt));
+    const endsAt = Math.min(expiresAt, Date.parse(state.expiresAt));
     if (state.revokedReason !== null) throw ended(state.revokedReason);
     if (endsAt <= this.#services.now().getTime()) throw ended('expired');
     const compiled = this.#policies.get(gatewayId);
@@ -99,7 +123,7 @@ export class Decisions {
 
   /** Decides about one use, and counts it. @param attempts how many uses it stands for */
   decide(
-    session: LiveSession,
+    session: DecidedSubject,
     asked: Asked,
     { point, attempts = 1 }: { point: DecisionPoint; attempts?: number },
   ): Decision {
@@ -136,7 +160,7 @@ export class Decisions {
 }
 
 /** Why a session may not use something. Null: it may. Unlike {@link Decisions.decide}, this counts nothing. */
-export function reasonOf({ state }: LiveSession, { provider, kind, name }: Asked): Denial | null {
+export function reasonOf({ state }: DecidedSubject, { provider, kind, name }: Asked): Denial | null {
   if (provider === undefined) return 'provider_not_listed';
   if (state.providerIds !== null && !state.providerIds.includes(provider.provider.id)) return 'provider_not_in_session';
   const verdict = provider.verdict(kind, name);
@@ -144,7 +168,7 @@ export function reasonOf({ state }: LiveSession, { provider, kind, name }: Asked
 }
 
 function decidedOf(
-  { state, policy }: LiveSession,
+  { state, policy }: DecidedSubject,
   { provider, kind, name }: Asked,
   how: Pick<Decided, 'point' | 'attempts' | 'mode' | 'reason'>,
 ): Decided {

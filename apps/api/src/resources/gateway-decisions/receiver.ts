@@ -14,7 +14,7 @@ import { ApiError } from '../../platform/errors.ts';
 import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
 import { ownSession } from './access.ts';
-import type { Asked, Decision, Decisions, LiveSession } from './decide.ts';
+import type { Asked, DecidedSubject, Decision, Decisions, LiveSession } from './decide.ts';
 import { explainDenial, type ReadRequest, readMcpRequest, readModelRequest } from './forward-auth.ts';
 import type { DecisionPath } from './paths.ts';
 
@@ -124,7 +124,7 @@ export function tokenOf(req: IncomingMessage): string | null {
 }
 
 /** A token may be a guess, so requests without a valid one count against their address. */
-async function countRefused(error: unknown, count: () => Promise<void>): Promise<unknown> {
+export async function countRefused(error: unknown, count: () => Promise<void>): Promise<unknown> {
   if (!(error instanceof ApiError) || error.reason !== 'session_token_invalid') return error;
   return count().then(
     () => error,
@@ -132,7 +132,8 @@ async function countRefused(error: unknown, count: () => Promise<void>): Promise
   );
 }
 
-async function countForTenant(limit: RateLimit | null, { state }: LiveSession): Promise<void> {
+/** @throws ApiError 429 */
+export async function countForTenant(limit: RateLimit | null, { state }: DecidedSubject): Promise<void> {
   if (limit === null) return;
   const count = limit.count({ tenantId: state.tenantId, id: state.tenantId });
   const { allowed, resetSeconds } = count instanceof Promise ? await count : count;

@@ -150,6 +150,11 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
+/** A call of a tool, as clients of revision 2026-07-28 send it. */
+export function callTool(name: string): Sent {
+  return { headers: standard('tools/call', name), body: calling(name) };
+}
+
 /** A call that the MCP server answers with a stream of events. */
 export const SLOW: Sent = { headers: standard('tools/call', 'slow'), body: slowCall() };
 export const SEARCH: Sent = CALL;

@@ -38,6 +38,9 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
   const [manifestId, setManifestId] = useState(gateway?.manifestId ?? null);
   const [url, setUrl] = useState(gateway?.url ?? '');
   const [status, setStatus] = useState(gateway?.status === 'disabled' ? 'disabled' : 'active');
+  const [enforcement, setEnforcement] = useState<Gateway['enforcement']>(gateway?.enforcement ?? 'observe');
+  // A person who creates a gateway here most likely wants agents to reach MCP servers through it.
+  const [mcpProxy, setMcpProxy] = useState<Gateway['mcpProxy']>(gateway?.mcpProxy ?? 'on');
   const [providerIds, setProviderIds] = useState<string[]>(gateway?.providerIds ?? []);
   const only = useOnlyPlace();
   const [place, setPlace] = useState(only ?? { tenantId: tenant, subTenantId: '' });
@@ -55,6 +58,8 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
         providerIds,
         manifestId,
         sessionTtlSeconds: Math.round(Number(minutes) * 60),
+        enforcement,
+        mcpProxy,
       };
       if (gateway === undefined) {
         const input = { ...body, ...placeBody(place) };
@@ -134,6 +139,24 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
           value={status}
           allowDeselect={false}
           onChange={(value) => setStatus(value ?? 'active')}
+        />
+      </div>
+      <div className="pair">
+        <Select
+          label="Enforcement"
+          description="Observe: everything is permitted, and what enforce would deny is counted."
+          data={['observe', 'enforce']}
+          value={enforcement}
+          allowDeselect={false}
+          onChange={(value) => setEnforcement(value === 'enforce' ? 'enforce' : 'observe')}
+        />
+        <Select
+          label="MCP proxy"
+          description="On: agents reach the MCP servers through this service."
+          data={['on', 'off']}
+          value={mcpProxy}
+          allowDeselect={false}
+          onChange={(value) => setMcpProxy(value === 'on' ? 'on' : 'off')}
         />
       </div>
       {gateway !== undefined && (

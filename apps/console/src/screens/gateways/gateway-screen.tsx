@@ -32,6 +32,9 @@ import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { apiPath } from '../../data/curl.ts';
 import { GatewayForm } from './gateway-form.tsx';
+import { ConnectClients } from './connect-clients.tsx';
+import { DeniedUses } from './denied-uses.tsx';
+import { SwitchEnforcement } from './enforcement.tsx';
 import { Grants } from './grants.tsx';
 import { RevokeAll } from './revoke-all.tsx';
 
@@ -62,6 +65,21 @@ const COLUMNS: Column<GatewaySessionSummary>[] = [
     isNumber: true,
     cell: ({ grantedItems }) => formatNumber(grantedItems),
   },
+  {
+    key: 'decisions',
+    header: 'Decisions',
+    isWideOnly: true,
+    width: '84px',
+    isNumber: true,
+    cell: ({ decisions }) => formatNumber(decisions.allowed + decisions.denied),
+  },
+  {
+    key: 'denied',
+    header: 'Denied',
+    width: '70px',
+    isNumber: true,
+    cell: ({ decisions }) => formatNumber(decisions.denied),
+  },
   { key: 'issued', isWideOnly: true, header: 'Issued', width: '110px', cell: ({ issuedAt }) => <Time at={issuedAt} /> },
   { key: 'expires', header: 'Expires', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
   {
@@ -90,6 +108,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const { id, name, displayName } = gateway;
+  const { view } = state;
   const remove = useAction({
     run: () =>
       deleteGateway({
@@ -119,6 +138,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
             Delete
           </DangerButton>
           <RevokeAll gateway={gateway} />
+          <SwitchEnforcement gateway={gateway} />
           <ActionButton scope="gateways:write" place={gateway} onClick={() => setState({ edit: '1' })}>
             Change
           </ActionButton>
@@ -126,17 +146,25 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
       }
       toolbar={
         <Views
-          label="Sessions"
+          label="View"
           views={[
             { value: 'active', label: 'Active sessions' },
             { value: 'revoked', label: 'Revoked' },
             { value: 'expired', label: 'Expired' },
             { value: 'all', label: 'All' },
+            { value: 'denied', label: 'Denied' },
+            { value: 'connect', label: 'Connect' },
           ]}
         />
       }
     >
-      <Sessions gatewayId={id} />
+      {view === 'denied' ? (
+        <DeniedUses gatewayId={id} />
+      ) : view === 'connect' ? (
+        <ConnectClients gateway={gateway} />
+      ) : (
+        <Sessions gatewayId={id} />
+      )}
       {state['edit'] !== undefined && <GatewayForm gateway={gateway} close={() => setState({ edit: undefined })} />}
     </Screen>
   );
@@ -144,10 +172,14 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
 
 function Summary({ gateway }: { gateway: Gateway }): ReactNode {
   const { byId } = useProviders();
-  const { id, status, providerIds, manifestId } = gateway;
+  const { id, status, providerIds, manifestId, enforcement } = gateway;
   return (
     <div className="row">
       <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
+      <StateMark
+        state={enforcement === 'enforce' ? 'enforces' : 'only observes'}
+        tone={enforcement === 'enforce' ? 'live' : 'quiet'}
+      />
       {placeOf(gateway)}
       <CopyId id={id} />
       <span className="truncate">
@@ -229,6 +261,8 @@ function SessionPanel({ session, close }: SessionPanelProps): ReactNode {
             ['Expires', <Time key="expires" at={session.expiresAt} />],
             ['Revoked', session.revokedAt === null ? null : <Time key="revoked" at={session.revokedAt} />],
             ['Ended because', session.revokedReason === null ? null : words(session.revokedReason)],
+            ['Decisions', formatNumber(session.decisions.allowed + session.decisions.denied)],
+            ['Denied of these', formatNumber(session.decisions.denied)],
             ['Id', <CopyId key="id" id={session.id} />],
           ]}
         />

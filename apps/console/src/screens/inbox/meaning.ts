@@ -17,5 +17,6 @@ export const FACTOR_TITLES: Record<RuntimeObservation['risk']['factors'][number]
   foreign_address: 'Another address',
   unknown_item: 'Not declared',
   first_use: 'First use',
+  denied_use: 'Denied by a gateway',
   call_errors: 'Errors',
 };

@@ -12,18 +12,20 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import { apiPath } from '../../data/curl.ts';
 import { namesText } from './callers.tsx';
 import { Decision } from './decision.tsx';
+import { Denials } from './denials.tsx';
 import { FACTOR_TITLES, meaningOf } from './meaning.ts';
 import classes from './panel.module.css';
 
 const DefinitionDiff = lazy(() => import('../../components/definition-diff.tsx'));
 
-export function ObservationPanel({
-  observation,
-  close,
-}: {
+type Props = {
   observation: RuntimeObservation;
+  /** The next observation of the list that needs a decision. */
+  nextOpen: string | undefined;
   close: () => void;
-}): ReactNode {
+};
+
+export function ObservationPanel({ observation, nextOpen, close }: Props): ReactNode {
   const { byId } = useProviders();
   const { kind, name, providerId, risk, evidence, drift, review, lastTraceId, lastSpanId } = observation;
   const mayReadAudit = holds(useMe(), 'audit_events:read');
@@ -54,7 +56,7 @@ export function ObservationPanel({
           }}
         />
       }
-      footer={<Decision observation={observation} />}
+      footer={<Decision observation={observation} nextOpen={nextOpen} />}
     >
       <Section title="Why it matters">
         <p className={classes.risk}>
@@ -144,6 +146,11 @@ export function ObservationPanel({
           ]}
         />
       </Section>
+      {observation.denials > 0 && (
+        <Section title="Denied by gateways">
+          <Denials observation={observation} />
+        </Section>
+      )}
       <Section title="Evidence">
         <Facts
           facts={[

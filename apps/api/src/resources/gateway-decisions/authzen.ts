@@ -1,0 +1,76 @@
+import type { AccessEvaluation } from '@quartermaster/contracts/decision-dialects.ts';
+import { InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
+import { type Dialect, type DialectAnswer, type DialectRequest, textOf } from './dialect.ts';
+
+/** Actions that use an item, and those that list items. Lists are filtered with them, so their denials are no attempts. */
+const USES = new Set([
+  'use',
+  'call',
+  'invoke',
+  'execute',
+  'read',
+  'get',
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+  'resources/subscribe',
+]);
+const LISTS = new Set(['list', 'tools/list', 'prompts/list', 'resources/list']);
+
+type Entity = { type: string; id: string; properties?: unknown };
+type Evaluation = { subject?: Entity; action?: { name: string }; resource?: Entity };
+
+/** OpenID AuthZEN Authorization API 1.0: evaluation (section 6) and evaluations (section 7). */
+export const AUTHZEN: Dialect = {
+  point: 'authzen',
+  async answer(request) {
+    const { evaluations, options, ...defaults } = request.body as Evaluation & {
+      evaluations?: Evaluation[];
+      options?: { evaluations_semantic?: string };
+    };
+    if (evaluations === undefined || evaluations.length === 0) return worded(await evaluate(request, defaults));
+    const last = LAST_DECISIONS.get(options?.evaluations_semantic ?? 'execute_all');
+    const answers: DialectAnswer[] = [];
+    for (const evaluation of evaluations) {
+      const answer = await evaluate(request, { ...defaults, ...evaluation });
+      answers.push(answer);
+      if (answer.allowed === last) break;
+    }
+    return { evaluations: await Promise.all(answers.map(worded)) };
+  },
+};
+
+/** The decision that ends the evaluations. */
+const LAST_DECISIONS = new Map([
+  ['deny_on_first_deny', false],
+  ['permit_on_first_permit', true],
+]);
+
+async function evaluate(request: DialectRequest, { subject, action, resource }: Evaluation): Promise<DialectAnswer> {
+  const { refuse, find, ask, subjectOf } = request;
+  if (!subject || !action || !resource) return refuse('request_incomplete');
+  const isList = LISTS.has(action.name);
+  if (!isList && !USES.has(action.name)) return refuse('action_unknown');
+  const kind = InventoryKindSchema.safeParse(resource.type).data;
+  if (kind === undefined) return refuse('resource_unknown');
+  const found = await subjectOf(subject.type, subject.id, textOf(subject.properties, 'token'));
+  // A subject that is not valid is denied in the mode `observe`, too.
+  if (typeof found === 'string') return { ...refuse(found), allowed: false };
+  const provider = find(textOf(resource.properties, 'provider'));
+  return ask({ provider, kind, name: resource.id, uncounted: isList }, found);
+}
+
+async function worded({ allowed, reason, mode, observationId, reviewUrl }: DialectAnswer): Promise<AccessEvaluation> {
+  const context = { reason, mode, observation_id: await observationId(), review_url: reviewUrl };
+  return { decision: allowed, context };
+}
+
+/** The metadata of a policy decision point: a gateway, or one of its providers (section 9). @param path the path of the decision point */
+export function authzenMetadata(publicUrl: string, path: string): object {
+  const point = publicUrl + path;
+  return {
+    policy_decision_point: point,
+    access_evaluation_endpoint: `${point}/access/v1/evaluation`,
+    access_evaluations_endpoint: `${point}/access/v1/evaluations`,
+  };
+}

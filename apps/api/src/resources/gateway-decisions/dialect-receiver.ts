@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { findSubject } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { requireRights } from '../../auth/authorize.ts';
+import { type Principal, principalName } from '../../auth/principal.ts';
+import { answerOf } from '../../http/errors/problems.ts';
+import { validate } from '../../http/errors/validation.ts';
+import { readBody } from '../../http/messages/body.ts';
+import { type Answer, sendAnswer, sendText } from '../../http/messages/send.ts';
+import type { Callers } from '../../http/rate-limits/callers.ts';
+import type { RateLimit } from '../../http/rate-limits/rate-limit.ts';
+import { ApiError, requireFound, ValidationFailure } from '../../platform/errors.ts';
+import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
+import type { Services } from '../../platform/services.ts';
+import type { CompiledPolicy } from '../gateway-sessions/policy.ts';
+import { type DecidedSubject, type Decisions, reasonOf } from './decide.ts';
+import type { DialectAnswer, DialectRequest } from './dialect.ts';
+import type { DialectPath } from './dialect-paths.ts';
+import { explainDenial } from './forward-auth.ts';
+import { plainCredential, sessionTokenOf } from './plain-credential.ts';
+import { countForTenant, countRefused, reviewUrlOf } from './receiver.ts';
+
+type DialectReceiver = {
+  services: Pick<Services, 'db' | 'publicUrl'>;
+  decisions: Decisions;
+  callers: Callers;
+  /** Of a tenant. Null: not limited. */
+  limit: RateLimit | null;
+  /** Counts a request without a valid token, by its address. @throws ApiError 429 */
+  countUnmatched: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+  /** Logs a bug, and counts a refusal. */
+  onRefused: (
+    error: unknown,
+    answer: Answer,
+    info: { operation: Operation; principal: Principal | null; requestId: string },
+  ) => void;
+};
+
+/** Whom a credential stands for. `reach`: where an API key may ask about others. Null: a session asks only about itself. */
+type Caller = { subject: DecidedSubject; reach: TenantScope | null; principal: Principal | null };
+
+/** Answers decisions in the protocols of others: AuthZEN, Open Policy Agent, and those of gateways and coding agents. */
+export function dialectReceiver(options: DialectReceiver) {
+  const { onRefused, countUnmatched } = options;
+  return async (req: IncomingMessage, res: ServerResponse, path: DialectPath): Promise<void> => {
+    const { operation, dialect } = path;
+    let caller: Caller | null = null;
+    try {
+      if (req.method !== operation.method)
+        throw new ApiError('method_not_allowed', `This path supports only ${operation.method}.`, {
+          headers: { Allow: operation.method },
+        });
+      caller = await callerOf(options, { req, res, path });
+      await countForTenant(options.limit, caller.subject);
+      res.setHeader('X-Quartermaster-Mode', caller.subject.policy.gateway.enforcement);
+      const output = await dialect.answer(await requestOf(options, { req, path, caller }));
+      sendJson(req, res, output);
+    } catch (error) {
+      const counted = await countRefused(error, () => countUnmatched(req, res));
+      // The protocols of others know 400, and not our 422.
+      const refused =
+        counted instanceof ValidationFailure ? new ApiError('request_malformed', counted.message) : counted;
+      const answer = answerOf(refused, shownRequestIdOf(res));
+      onRefused(refused, answer, { operation, principal: caller?.principal ?? null, requestId: requestIdOf(res) });
+      if (dialect.refusal === undefined) sendAnswer(req, res, answer);
+      else sendJson(req, res, dialect.refusal(refused instanceof ApiError ? refused.message : 'Internal error.'));
+    }
+  };
+}
+
+type Asking = { req: IncomingMessage; res: ServerResponse; path: DialectPath };
+
+/** @throws ApiError 401, 403, 404, 409 or 429 */
+async function callerOf({ decisions, callers }: DialectReceiver, { req, res, path }: Asking): Promise<Caller> {
+  const gatewayId = path.parameters['gateway_id'] ?? '';
+  const { operation } = path;
+  plainCredential(req);
+  const token = sessionTokenOf(req);
+  if (token !== undefined) return { subject: await decisions.session(token, gatewayId), reach: null, principal: null };
+  const principal = await callers.authenticate(req, res, { operation, requestId: requestIdOf(res) });
+  // A request without a credential counts against its address. Others count as decisions of the tenant.
+  if (principal === null) await callers.limitRate(req, res, { operation, principal });
+  const rights = requireRights(operation, principal, {});
+  const found = await decisions.policyOf(gatewayId);
+  const policy = requireFound(found && covers(rights.reach, found.gateway) ? found : undefined, 'gateway_not_found');
+  if (policy.gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
+  return { subject: accountAt(policy, principalName(rights.principal)), reach: rights.reach, principal };
+}
+
+/** An account without a session. The policy of the gateway decides about it. */
+function accountAt(policy: CompiledPolicy, subject: string): DecidedSubject {
+  const { tenantId, subTenantId } = policy.gateway;
+  return { policy, state: { id: null, tenantId, subTenantId, subject, providerIds: null } };
+}
+
+async function requestOf(
+  options: DialectReceiver,
+  { req, path, caller }: Pick<Asking, 'req' | 'path'> & { caller: Caller },
+): Promise<DialectRequest> {
+  const { operation, dialect, parameters } = path;
+  const { policy } = caller.subject;
+  const raw = await readBody(req, { optional: false, limit: operation.bodyMaxBytes });
+  const { body } = validate(operation, { path: parameters, query: {}, body: raw }) as { body: unknown };
+  const ofPath = parameters['provider'];
+  return {
+    body,
+    query: Object.fromEntries(new URL(req.url ?? '/', 'http://localhost').searchParams),
+    rest: parameters['path'] ?? parameters['agent'] ?? '',
+    policy,
+    caller: caller.subject,
+    find: (reference) => {
+      const named = ofPath ?? reference;
+      return named === null ? undefined : policy.find(named);
+    },
+    ask: (question, subject = caller.subject) => ask(options, subject, { ...question, point: dialect.point }),
+    refuse: (reason) => refusalIn(policy, reason),
+    subjectOf: (type, id, token) => subjectOf(options, caller, { type, id, token }),
+  };
+}
+
+async function ask(
+  { services, decisions }: DialectReceiver,
+  subject: DecidedSubject,
+  {
+    point,
+    uncounted = false,
+    ...asked
+  }: Parameters<DialectRequest['ask']>[0] & { point: DialectPath['dialect']['point'] },
+): Promise<DialectAnswer> {
+  const { enforcement: mode } = subject.policy.gateway;
+  const decision = uncounted ? null : decisions.decide(subject, asked, { point });
+  const reason = decision === null ? reasonOf(subject, asked) : decision.reason;
+  const observationId = async () => (decision === null ? null : decisions.observationOf(decision));
+  if (reason === null) return { allowed: true, reason, explanation: null, mode, observationId, reviewUrl: null };
+  const reviewUrl = reviewUrlOf(services.publicUrl, asked);
+  const explanation = `Denied: ${explainDenial(reason, asked)} ${reviewUrl}`;
+  return { allowed: mode === 'observe', reason, explanation, mode, observationId, reviewUrl };
+}
+
+/** What cannot be decided is denied, except in the mode `observe`. */
+function refusalIn({ gateway }: CompiledPolicy, reason: string): DialectAnswer {
+  const explanation = `Denied: the request cannot be decided (${reason}).`;
+  const mode = gateway.enforcement;
+  return { allowed: mode === 'observe', reason, explanation, mode, observationId: NONE, reviewUrl: null };
+}
+
+const NONE = async () => null;
+
+/** @returns `subject_unknown`, also for subjects out of the caller's reach; or `gateway_session_ended` */
+async function subjectOf(
+  { services, decisions }: DialectReceiver,
+  { subject: caller, reach }: Caller,
+  { type, id, token }: { type: string; id: string; token: string | null },
+): Promise<DecidedSubject | string> {
+  const { policy } = caller;
+  const { gateway } = policy;
+  if (type === 'session') {
+    if (reach === null) return caller.state.id === id ? caller : 'subject_unknown';
+    try {
+      const session =
+        token === null ? await decisions.sessionWithId(id, policy) : await decisions.session(token, gateway.id);
+      return session.state.id === id ? session : 'subject_unknown';
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      return error.reason === 'gateway_session_ended' ? error.reason : 'subject_unknown';
+    }
+  }
+  if (type !== 'user' && type !== 'service_account') return 'subject_unknown';
+  const isLocal = type === 'service_account' && !id.includes('/');
+  const name = `${type}:${isLocal ? `${gateway.tenantId}/` : ''}${id}`;
+  if (reach === null) return caller.state.subject === name ? caller : 'subject_unknown';
+  const found = await findSubject(services.db, gateway, name);
+  const isInReach = found?.places.every((place) => covers(reach, place)) === true;
+  return isInReach ? accountAt(policy, name) : 'subject_unknown';
+}
+
+function sendJson(req: IncomingMessage, res: ServerResponse, body: object): void {
+  res.statusCode = 200;
+  res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  sendText(req, res, JSON.stringify(body));
+}
