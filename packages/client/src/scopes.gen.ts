@@ -5,6 +5,7 @@ export const SCOPE_MEANINGS = {
   'audit_events:read': 'Read who did what, and verify that nothing was changed.',
   'credentials:read': 'List keys and stored credentials, never the secrets, and what a user, account or key has created.',
   'credentials:write': 'Create, rotate and revoke keys of service accounts, and set the credential of a provider.',
+  'gateway_sessions:evaluate': 'Ask whether a session or account may use something.',
   'gateway_sessions:impersonate': 'Open gateway sessions for other accounts and users. Needs `gateway_sessions:write` as well.',
   'gateway_sessions:introspect': 'Ask whether the token of a gateway session is valid, as a gateway does for each call.',
   'gateway_sessions:read': 'See gateway sessions and what each grants.',

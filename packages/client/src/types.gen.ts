@@ -1029,6 +1029,7 @@ export type CreateKeyInput = {
  * - `audit_events:read`: Read who did what, and verify that nothing was changed.
  * - `credentials:read`: List keys and stored credentials, never the secrets, and what a user, account or key has created.
  * - `credentials:write`: Create, rotate and revoke keys of service accounts, and set the credential of a provider.
+ * - `gateway_sessions:evaluate`: Ask whether a session or account may use something.
  * - `gateway_sessions:impersonate`: Open gateway sessions for other accounts and users. Needs `gateway_sessions:write` as well.
  * - `gateway_sessions:introspect`: Ask whether the token of a gateway session is valid, as a gateway does for each call.
  * - `gateway_sessions:read`: See gateway sessions and what each grants.
@@ -1057,7 +1058,7 @@ export type CreateKeyInput = {
  * - `users:read`: See users.
  * - `users:write`: Disable, enable and delete users whose memberships are all in reach.
  */
-export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
+export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:evaluate' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
 
 /**
  * When the old key and the new key end.
@@ -1211,6 +1212,174 @@ export type DecideAccessInput = {
  */
 export type McpMessage = {
     jsonrpc: '2.0';
+    [key: string]: unknown;
+};
+
+/**
+ * An access evaluation request (AuthZEN 1.0, section 6.1).
+ */
+export type EvaluateAccessInput = {
+    subject: AuthzenSubject;
+    action: AuthzenAction;
+    resource: AuthzenResource;
+    /**
+     * It is not read.
+     */
+    context?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * Who wants to use something (AuthZEN 1.0, section 5.1).
+ */
+export type AuthzenSubject = {
+    /**
+     * `session` (a session of the gateway), `user` or `service_account`. Others have no permission.
+     */
+    type: string;
+    /**
+     * The id. That of a service account may be `<tenant>/<id>`.
+     */
+    id: string;
+    /**
+     * `token`: the token of the session. It is verified.
+     */
+    properties?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * How the subject wants to use it (AuthZEN 1.0, section 5.3).
+ */
+export type AuthzenAction = {
+    /**
+     * `use`, `call`, `invoke`, `execute`, `read`, `get`, or the method of MCP. `list` and the methods of MCP that list are decided in the same way, and a denial is not counted.
+     */
+    name: string;
+    properties?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * What the subject wants to use (AuthZEN 1.0, section 5.2).
+ */
+export type AuthzenResource = {
+    /**
+     * `tool`, `model`, `prompt`, `resource` or `agent`.
+     */
+    type: string;
+    /**
+     * The name as the agent calls it.
+     */
+    id: string;
+    /**
+     * `provider`: the id, the name or an alias of the provider. Required, unless the path names the provider.
+     */
+    properties?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * An access evaluations request (AuthZEN 1.0, section 7.1).
+ */
+export type EvaluateAccessBatchInput = {
+    subject?: AuthzenSubject;
+    action?: AuthzenAction;
+    resource?: AuthzenResource;
+    /**
+     * It is not read.
+     */
+    context?: {
+        [key: string]: unknown;
+    };
+    /**
+     * At most 100. Without them the request is a single evaluation.
+     */
+    evaluations?: Array<AccessEvaluationItem>;
+    options?: AccessEvaluationOptions;
+    [key: string]: unknown;
+};
+
+/**
+ * One evaluation. The outer members are its defaults.
+ */
+export type AccessEvaluationItem = {
+    subject?: AuthzenSubject;
+    action?: AuthzenAction;
+    resource?: AuthzenResource;
+    /**
+     * It is not read.
+     */
+    context?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * Whether the evaluations end at the first denial or permit.
+ */
+export type AccessEvaluationOptions = {
+    evaluations_semantic?: 'execute_all' | 'deny_on_first_deny' | 'permit_on_first_permit';
+    [key: string]: unknown;
+};
+
+/**
+ * A request for a document with input. The input is `{provider, kind, name}`, or that of `@ai-sdk/policy-opa` (`tool.name`, `runtimeContext.provider`), or that of ContextForge (`kind`, `payload.name` or `payload.uri`).
+ */
+export type OpaInput = {
+    input?: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * Principal, operation, resource and context of a use.
+ */
+export type ToolHiveInput = {
+    /**
+     * It is not read.
+     */
+    principal?: {
+        [key: string]: unknown;
+    };
+    /**
+     * `mcp:<feature>:<operation>`
+     */
+    operation: string;
+    /**
+     * `mrn:mcp:<server>:<feature>:<name>`
+     */
+    resource: string;
+    [key: string]: unknown;
+};
+
+/**
+ * What a coding agent sends to a hook before it uses a tool. Other members are neither read nor stored.
+ */
+export type ToolHookInput = {
+    hook_event_name: string;
+    tool_name?: string;
+    tool_use_id?: string;
+    url?: string;
+    [key: string]: unknown;
+};
+
+/**
+ * A request of the guardrail. Texts and other members are neither read nor stored.
+ */
+export type LiteLlmInput = {
+    input_type?: string;
+    model?: string | null;
     [key: string]: unknown;
 };
 
@@ -4837,6 +5006,117 @@ export type AccessDecision = {
      * Where a person can review the denial, in the console.
      */
     reviewUrl: string | null;
+};
+
+/**
+ * An access evaluation response (AuthZEN 1.0, section 6.2).
+ */
+export type AccessEvaluation = {
+    /**
+     * Whether the use may go on.
+     */
+    decision: boolean;
+    context: AccessEvaluationContext;
+};
+
+/**
+ * Why, and where a person can review it.
+ */
+export type AccessEvaluationContext = {
+    /**
+     * Why the use is denied, or would be in the mode `enforce`: a reason of `decide_access`, `action_unknown`, `resource_unknown`, `subject_unknown`, or `request_incomplete`.
+     */
+    reason: string | null;
+    /**
+     * What a decision does with something that the session may not use. `observe`: it allows the use, and counts it as one that would have been denied. `enforce`: it denies the use.
+     */
+    mode: Enforcement;
+    observation_id: string | null;
+    review_url: string | null;
+};
+
+/**
+ * An access evaluations response (AuthZEN 1.0, section 7.2).
+ */
+export type AccessEvaluations = AccessEvaluation | AccessEvaluationList;
+
+/**
+ * The evaluations in the order of the request.
+ */
+export type AccessEvaluationList = {
+    evaluations: Array<AccessEvaluation>;
+};
+
+/**
+ * The document, as Open Policy Agent answers it.
+ */
+export type OpaResult = {
+    result: OpaDecision;
+};
+
+/**
+ * The decision in the forms that policies usually have.
+ */
+export type OpaDecision = {
+    allow: boolean;
+    decision: 'allow' | 'deny';
+    /**
+     * The reasons of a denial, for people.
+     */
+    deny: Array<string>;
+    reason?: string;
+};
+
+/**
+ * Whether it may go on.
+ */
+export type ToolHiveDecision = {
+    allow: boolean;
+};
+
+/**
+ * What the hook prints or answers.
+ */
+export type ToolHookOutput = HookSilent | HookDenial | CursorDenial;
+
+/**
+ * The permissions of the agent apply.
+ */
+export type HookSilent = {
+    [key: string]: never;
+};
+
+/**
+ * A denial for Claude Code and Codex.
+ */
+export type HookDenial = {
+    hookSpecificOutput: HookSpecificOutput;
+};
+
+/**
+ * Why the use is denied.
+ */
+export type HookSpecificOutput = {
+    hookEventName: 'PreToolUse';
+    permissionDecision: 'deny';
+    permissionDecisionReason: string;
+};
+
+/**
+ * A denial for Cursor.
+ */
+export type CursorDenial = {
+    permission: 'deny';
+    user_message: string;
+    agent_message: string;
+};
+
+/**
+ * Whether the request is blocked.
+ */
+export type LiteLlmDecision = {
+    action: 'BLOCKED' | 'NONE';
+    blocked_reason?: string;
 };
 
 /**
@@ -14128,3 +14408,658 @@ export type SendMcpMessageResponses = {
      */
     200: unknown;
 };
+
+export type EvaluateAccessData = {
+    body: EvaluateAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/access/v1/evaluation';
+};
+
+export type EvaluateAccessErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateAccessError = EvaluateAccessErrors[keyof EvaluateAccessErrors];
+
+export type EvaluateAccessResponses = {
+    /**
+     * An access evaluation response (AuthZEN 1.0, section 6.2).
+     */
+    200: AccessEvaluation;
+};
+
+export type EvaluateAccessResponse = EvaluateAccessResponses[keyof EvaluateAccessResponses];
+
+export type EvaluateAccessBatchData = {
+    body: EvaluateAccessBatchInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/access/v1/evaluations';
+};
+
+export type EvaluateAccessBatchErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateAccessBatchError = EvaluateAccessBatchErrors[keyof EvaluateAccessBatchErrors];
+
+export type EvaluateAccessBatchResponses = {
+    /**
+     * An access evaluations response (AuthZEN 1.0, section 7.2).
+     */
+    200: AccessEvaluations;
+};
+
+export type EvaluateAccessBatchResponse = EvaluateAccessBatchResponses[keyof EvaluateAccessBatchResponses];
+
+export type EvaluateProviderAccessData = {
+    body: EvaluateAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluation';
+};
+
+export type EvaluateProviderAccessErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateProviderAccessError = EvaluateProviderAccessErrors[keyof EvaluateProviderAccessErrors];
+
+export type EvaluateProviderAccessResponses = {
+    /**
+     * An access evaluation response (AuthZEN 1.0, section 6.2).
+     */
+    200: AccessEvaluation;
+};
+
+export type EvaluateProviderAccessResponse = EvaluateProviderAccessResponses[keyof EvaluateProviderAccessResponses];
+
+export type EvaluateProviderAccessBatchData = {
+    body: EvaluateAccessBatchInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluations';
+};
+
+export type EvaluateProviderAccessBatchErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type EvaluateProviderAccessBatchError = EvaluateProviderAccessBatchErrors[keyof EvaluateProviderAccessBatchErrors];
+
+export type EvaluateProviderAccessBatchResponses = {
+    /**
+     * An access evaluations response (AuthZEN 1.0, section 7.2).
+     */
+    200: AccessEvaluations;
+};
+
+export type EvaluateProviderAccessBatchResponse = EvaluateProviderAccessBatchResponses[keyof EvaluateProviderAccessBatchResponses];
+
+export type DecideAsOpaData = {
+    body: OpaInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * `<provider>/decision`, or one name if the input names the provider.
+         */
+        path: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/opa/v1/data/{path}';
+};
+
+export type DecideAsOpaErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideAsOpaError = DecideAsOpaErrors[keyof DecideAsOpaErrors];
+
+export type DecideAsOpaResponses = {
+    /**
+     * The document, as Open Policy Agent answers it.
+     */
+    200: OpaResult;
+};
+
+export type DecideAsOpaResponse = DecideAsOpaResponses[keyof DecideAsOpaResponses];
+
+export type DecideForToolhiveData = {
+    body: ToolHiveInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/toolhive/decision';
+};
+
+export type DecideForToolhiveErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideForToolhiveError = DecideForToolhiveErrors[keyof DecideForToolhiveErrors];
+
+export type DecideForToolhiveResponses = {
+    /**
+     * Whether it may go on.
+     */
+    200: ToolHiveDecision;
+};
+
+export type DecideForToolhiveResponse = DecideForToolhiveResponses[keyof DecideForToolhiveResponses];
+
+export type DecideToolHookData = {
+    body: ToolHookInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The coding agent.
+         */
+        agent: 'claude-code' | 'codex' | 'cursor';
+    };
+    query?: {
+        /**
+         * The provider at which the tools of the agent itself (`Bash`, `Edit`) are decided. If it is left out, they are not decided.
+         */
+        builtins?: string;
+    };
+    url: '/v1/gateways/{gateway_id}/hooks/{agent}';
+};
+
+export type DecideToolHookErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideToolHookError = DecideToolHookErrors[keyof DecideToolHookErrors];
+
+export type DecideToolHookResponses = {
+    /**
+     * What the hook prints or answers.
+     */
+    200: ToolHookOutput;
+};
+
+export type DecideToolHookResponse = DecideToolHookResponses[keyof DecideToolHookResponses];
+
+export type DecideForLitellmData = {
+    body: LiteLlmInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/litellm/beta/litellm_basic_guardrail_api';
+};
+
+export type DecideForLitellmErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideForLitellmError = DecideForLitellmErrors[keyof DecideForLitellmErrors];
+
+export type DecideForLitellmResponses = {
+    /**
+     * Whether the request is blocked.
+     */
+    200: LiteLlmDecision;
+};
+
+export type DecideForLitellmResponse = DecideForLitellmResponses[keyof DecideForLitellmResponses];
+
+export type DecideProviderForLitellmData = {
+    body: LiteLlmInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/litellm/beta/litellm_basic_guardrail_api';
+};
+
+export type DecideProviderForLitellmErrors = {
+    /**
+     * `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `scope_missing` (Scope missing).
+     */
+    403: Problem;
+    /**
+     * `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable).
+     */
+    503: Problem;
+};
+
+export type DecideProviderForLitellmError = DecideProviderForLitellmErrors[keyof DecideProviderForLitellmErrors];
+
+export type DecideProviderForLitellmResponses = {
+    /**
+     * Whether the request is blocked.
+     */
+    200: LiteLlmDecision;
+};
+
+export type DecideProviderForLitellmResponse = DecideProviderForLitellmResponses[keyof DecideProviderForLitellmResponses];
