@@ -17,7 +17,7 @@ export type DialectAnswer = {
   reviewUrl: string | null;
 };
 
-export type Question = Asked & {
+type Question = Asked & {
   /** Whether the question filters a list, or was asked before. A denial is not counted then. */
   uncounted?: boolean;
 };
