@@ -87,7 +87,7 @@ function installSet(set) {
  */
 function install(set, workspaces) {
   const { packageManager } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const filters = ['quartermaster', ...workspaces].flatMap((name) => ['--filter-prod', name]);
+  const filters = ['quartermaster-workspace', ...workspaces].flatMap((name) => ['--filter-prod', name]);
   const selection = set === 'all' ? [] : ['--prod', ...filters];
   const args = ['-y', packageManager, 'install', '--frozen-lockfile', '--reporter=append-only', '--loglevel=error'];
   // By default pnpm opens 64 connections. With a registry or proxy that accepts fewer, they wait: the server's packages took

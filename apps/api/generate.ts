@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AUDIT_OPERATIONS } from '@quartermaster/contracts/audit-operations.ts';
+import { AUDIT_OPERATIONS, SERVICE_ACTION_TITLES } from '@quartermaster/contracts/audit-operations.ts';
 import { holdsScopes, ROLE_SCOPES, RoleSchema, SCOPE_MEANINGS, type Scope } from '@quartermaster/contracts/scopes.ts';
 import { serviceDocument } from './src/server/document.ts';
 
@@ -38,10 +38,15 @@ async function generateClient(output: string): Promise<number> {
   return status ?? 1;
 }
 
-/** The names of audit events, for programs that let people choose one. */
+/** The names of audit events in words, for programs that show them or let people choose one. */
 function auditOperations(): string {
-  const names = AUDIT_OPERATIONS.map((name) => `  '${name}',\n`);
-  return `${GENERATED}export const AUDIT_OPERATIONS = [\n${names.join('')}] as const;\n`;
+  const { paths } = document as { paths: Record<string, Record<string, { operationId: string; summary: string }>> };
+  const summaries = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId, summary }) => [operationId, summary] as const),
+  );
+  const titles = new Map<string, string>([...summaries, ...Object.entries(SERVICE_ACTION_TITLES)]);
+  const rows = AUDIT_OPERATIONS.map((name) => `  ${name}: ${JSON.stringify(titles.get(name))},\n`);
+  return `${GENERATED}export const AUDIT_OPERATION_TITLES = {\n${rows.join('')}} as const;\n`;
 }
 
 /** What each scope permits, for programs that let people choose scopes. */

@@ -75,6 +75,7 @@ const ON_SQLITE_ALONE = filesOf([
   'console/pages',
   'connection-limits',
   'cursors',
+  'doctor',
   'document*',
   'durability',
   'http/**/*',

@@ -2,12 +2,13 @@ import { resolve } from 'node:path';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
 import { CONNECTION_LIMITS } from './http/messages/limits.ts';
+import { installation } from './installation.ts';
 import { isNetwork } from './platform/outbound/addresses.ts';
 import { isLoopback } from './platform/loopback.ts';
 import { unknownVariables } from './platform/unknown-variables.ts';
 
-/** The repository's root. Relative paths in the configuration are relative to it. */
-export const ROOT = resolve(import.meta.dirname, '../../..');
+/** Relative paths in the configuration are relative to it: the root of the checkout, or the current folder for the npm package. */
+export const ROOT = installation.root;
 
 export const VERSION = '0.1.0';
 
@@ -63,7 +64,8 @@ const EnvironmentSchema = z.object({
   DATABASE_URL: z
     .string()
     .refine(isDatabaseUrl, { error: `should be ${DATABASE_URL_FORM}` })
-    .default('sqlite:data/quartermaster.db'),
+    .default(`sqlite:${installation.dataFolder}/quartermaster.db`),
+  QM_DATA_DIR: z.string().default(installation.dataFolder),
   QM_DATABASE_POOL: wholeNumber(2, 1000).default(10),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
   // OpenID Connect Discovery 1.0, section 3, forbids a query and a fragment.
@@ -136,6 +138,13 @@ export function readDatabaseUrl(environment: Record<string, string | undefined>)
   return parsed(EnvironmentSchema.pick({ DATABASE_URL: true }), environment).DATABASE_URL;
 }
 
+/** The address of the server on this machine, by HOST and PORT. @throws {ConfigError} for a wrong value */
+export function readOwnUrl(environment: Record<string, string | undefined>): string {
+  const { HOST, PORT } = parsed(EnvironmentSchema.pick({ HOST: true, PORT: true }), environment);
+  if (isEveryAddress(HOST)) return `http://127.0.0.1:${PORT}`;
+  return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
+}
+
 /** Reads only QM_OIDC_ISSUER. Null for none. @throws {ConfigError} for a wrong value */
 export function readIssuer(environment: Record<string, string | undefined>): string | null {
   if (environment['QM_OIDC_ISSUER'] === NO_ISSUER) return null;
@@ -179,6 +188,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
   return {
     mode,
     ...secretKeysOf(env),
+    /** The folder for files that belong to a database on a server. */
+    dataFolder: resolve(ROOT, env.QM_DATA_DIR),
     host: env.HOST,
     port: env.PORT,
     /** Null: derived from the address that the server listens on. */
@@ -249,7 +260,7 @@ type Settings = z.output<typeof EnvironmentSchema>;
 function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings): string[] {
   const faults: string[] = [];
   const refuse = (why: string) => faults.push(`QM_DEV_IDENTITY: the development identity provider ${why}`);
-  const instead = 'for production set QM_OIDC_ISSUER and use npm run serve';
+  const instead = `for production set QM_OIDC_ISSUER and use ${installation.commandLine('serve')}`;
   if (!isLoopback(HOST)) refuse('runs only on a loopback HOST');
   if (QM_PUBLIC_URL !== undefined && !isLoopback(hostOf(QM_PUBLIC_URL))) {
     refuse(`does not run with a QM_PUBLIC_URL that is not loopback: ${instead}`);
@@ -298,11 +309,12 @@ function clientFaults(env: Settings): string[] {
 function productionFaults({ QM_DEV_IDENTITY, QM_OIDC_ISSUER }: Settings, keysOnly: boolean): string[] {
   const faults: string[] = [];
   if (QM_DEV_IDENTITY === '1') {
-    faults.push('QM_DEV_IDENTITY: is only for development (npm start). npm run serve does not accept it');
+    const [dev, serve] = [installation.commandLine('dev'), installation.commandLine('serve')];
+    faults.push(`QM_DEV_IDENTITY: is only for development (${dev}). ${serve} does not accept it`);
   }
   if (QM_OIDC_ISSUER === undefined && !keysOnly) {
     const what = `the issuer of bearer tokens, or ${NO_ISSUER} if only API keys are used`;
-    faults.push(`QM_OIDC_ISSUER: is required by npm run serve: ${what}`);
+    faults.push(`QM_OIDC_ISSUER: is required by ${installation.commandLine('serve')}: ${what}`);
   }
   return faults;
 }
@@ -331,10 +343,19 @@ function parsed<Schema extends z.ZodType>(
   schema: Schema,
   environment: Record<string, string | undefined>,
 ): z.output<Schema> {
-  const set = Object.entries(environment).filter(([name, value]) => value || (value === '' && name === 'DATABASE_URL'));
+  const set = Object.entries(withDatabaseUrl(environment)).filter(
+    ([name, value]) => value || (value === '' && name === 'DATABASE_URL'),
+  );
   const { success, data, error } = schema.safeParse(Object.fromEntries(set));
   if (success) return data;
   throw new ConfigError(error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+}
+
+/** The embedded database is in the data folder unless DATABASE_URL names one. */
+function withDatabaseUrl(environment: Record<string, string | undefined>): Record<string, string | undefined> {
+  const folder = environment['QM_DATA_DIR'];
+  if (!folder || environment['DATABASE_URL'] !== undefined) return environment;
+  return { ...environment, DATABASE_URL: `sqlite:${folder}/quartermaster.db` };
 }
 
 export function isDatabaseUrl(url: string): boolean {

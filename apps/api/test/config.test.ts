@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
+import { readConfig, readDatabaseUrl, ROOT } from '../src/config.ts';
 import { configRefusal as refusal } from './support/config-refusal.ts';
 
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -12,6 +13,7 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
     publicUrl: null,
     trustedProxies: [],
     databaseUrl: 'sqlite:data/quartermaster.db',
+    dataFolder: join(ROOT, 'data'),
     databasePool: 10,
     bootstrapApiKey: null,
     oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', trustsEmails: false, tokenTypes: ['at+jwt'] },
@@ -42,6 +44,21 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
 
 test('regression: an empty DATABASE_URL is refused, because a missing value is probably a mistake', () => {
   expect(refusal({ DATABASE_URL: '' })).toMatch(/^DATABASE_URL: [^\n]+$/);
+});
+
+test('QM_DATA_DIR names the folder of the database, unless DATABASE_URL names a database', () => {
+  const QM_DATA_DIR = '/var/lib/qm';
+  const DATABASE_URL = 'sqlite:other/qm.db';
+  expect(readConfig({ QM_DATA_DIR })).toMatchObject({
+    databaseUrl: 'sqlite:/var/lib/qm/quartermaster.db',
+    dataFolder: QM_DATA_DIR,
+  });
+  expect(readDatabaseUrl({ QM_DATA_DIR })).toBe('sqlite:/var/lib/qm/quartermaster.db');
+  expect(readConfig({ QM_DATA_DIR, DATABASE_URL })).toMatchObject({
+    databaseUrl: DATABASE_URL,
+    dataFolder: QM_DATA_DIR,
+  });
+  expect(refusal({ QM_DATA_DIR, DATABASE_URL: '' })).toMatch(/^DATABASE_URL: /);
 });
 
 test('an empty variable counts as unset', () => {

@@ -44,13 +44,17 @@ test('each credential that expires within 14 days gets one task, due at its expi
   expect(tasks).toHaveLength(3);
   expect(new Set(tasks.map(({ subject }) => subject.id))).toEqual(new Set([soon.id, secret.id, standby.id]));
   for (const { subject, dueAt, status, title } of tasks) {
-    const { name, id, expiresAt } = [soon, secret, standby].find((one) => one.id === subject.id) ?? {};
+    const { name, prefix, id, expiresAt, ownerType } =
+      [soon, secret, standby].find((one) => one.id === subject.id) ?? {};
     expect({ subject, dueAt, status }).toEqual({
       subject: { type: 'credential', id },
       dueAt: expiresAt,
       status: 'open',
     });
-    expect(title).toContain(name ?? id);
+    // Names, and no ids that the service made.
+    const owner = ownerType === 'provider' ? provider.name : account.id;
+    const what = ownerType === 'provider' ? 'provider credential' : `API key ${name ?? prefix}`;
+    expect(title).toBe(`Rotate the ${what} of ${owner}, which ends at ${expiresAt}`);
   }
   await updateRotationTasks(server.services);
   expect(await tasksIn('expiry-1')).toHaveLength(3);

@@ -84,6 +84,7 @@ const FURTHER = [
   'POST /v1/recommendations/{recommendation_id}/undo undo_recommendation',
   'POST /v1/recommendations/applies/{apply_id}/undo undo_recommendations',
   'POST /v1/gateways create_gateway',
+  'GET /v1/inventory-items list_inventory_items',
   'GET /v1/gateways list_gateways',
   'GET /v1/gateways/{gateway_id} get_gateway',
   'PUT /v1/gateways/{gateway_id} update_gateway',

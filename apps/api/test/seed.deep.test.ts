@@ -165,7 +165,7 @@ describe('the seed changes nothing, and exits with 2', () => {
 
   test('without a server', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
-    const message = `No server answers at ${url}. Start it with npm start, or set QM_URL to its address.`;
+    const message = `No server answers at ${url}. Start it, or set QM_URL to its address.`;
     expect(await runSeed({ QM_URL: url })).toEqual({ code: 2, signal: null, output: `seed: ${message}\n` });
     await expect(seed({ url, credential: { key: newBootstrapKey() } })).rejects.toMatchObject({ message, exitCode: 2 });
   });

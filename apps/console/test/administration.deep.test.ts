@@ -601,27 +601,27 @@ test('the audit can be filtered by an event, verified, and saved as a file', asy
 test('the audit suggests the operations that exist while the user types, and is filtered by the chosen one', async () => {
   const { page, moveTo, expectAnswers, done } = await world.open(`/audit?${TENANT}`);
   const box = page.getByRole('combobox', { name: 'Operation' });
-  await box.fill('runtime_observations');
+  await box.fill('runtime observations');
   const options = page.getByRole('option');
-  await options.filter({ hasText: 'review_runtime_observations' }).waitFor();
+  await options.filter({ hasText: 'Review many runtime observations' }).waitFor();
   expect(await options.allTextContents()).toEqual(
     [
-      'list_provider_runtime_observations',
-      'list_runtime_observations',
-      'count_runtime_observations',
-      'group_runtime_observations',
-      'review_runtime_observations',
-    ].toSorted(),
+      'List the runtime observations of a provider',
+      'List runtime observations',
+      'Count runtime observations that need a decision',
+      'Group runtime observations by provider or agent',
+      'Review many runtime observations',
+    ].toSorted((a, b) => a.localeCompare(b, 'en')),
   );
-  await box.fill('review_runtime');
+  await box.fill('review a runtime');
   await box.press('ArrowDown');
   await box.press('Enter');
   await page.waitForURL(/operation=review_runtime_observation$/);
   await page
-    .getByRole('row', { name: /review_runtime_observation (approved|rejected|ignored)/ })
+    .getByRole('row', { name: /(Approved|Rejected|Ignored)/ })
     .first()
     .waitFor();
-  expect(await box.inputValue()).toBe('review_runtime_observation');
+  expect(await box.inputValue()).toBe('Review a runtime observation');
   expectAnswers(422);
   await moveTo(`/audit?${TENANT}&operation=of_another_version`);
   await page.getByText(/operation: Input should be 'accept_membership'/).waitFor();
@@ -718,6 +718,45 @@ test('a retention that the API refuses is refused at its field, and a shorter on
   await expectFaultless('the question before a retention is shortened');
   await question.getByRole('button', { name: 'Cancel' }).click();
   expect((await read('/v1/tenants/northwind')).settings.spanRetentionDays).toBe(before);
+  await done();
+});
+
+test('the audit is filtered by the name of a person and by what was decided, and its targets lead to their screens', async () => {
+  const { page, moveTo, done } = await world.open(`/audit?${TENANT}`);
+  const rows = page.getByRole('table', { name: 'Audit events' }).getByRole('row');
+  await rows.nth(1).waitFor();
+  const box = page.getByRole('combobox', { name: 'Actor' });
+  await box.fill('FISCH');
+  await page.getByRole('option', { name: /^Ada Fischer, ada\.fischer@/ }).click();
+  await page.waitForURL(/actor=usr_/);
+  await expect.poll(() => box.inputValue()).toBe('Ada Fischer');
+  await expect
+    .poll(async () => (await rows.allTextContents()).slice(1).every((row) => row.includes('Ada Fischer')))
+    .toBe(true);
+  await moveTo(`/audit?${TENANT}`);
+  await page.getByRole('combobox', { name: 'Decision' }).click();
+  await page.getByRole('option', { name: 'Approved' }).click();
+  await page.waitForURL(/decision=approved/);
+  const { items } = await read('/v1/audit-events?tenant_id=northwind&decision=approved&limit=1');
+  const link = rows.nth(1).getByRole('link', { name: items[0].target.name });
+  await link.click();
+  await page.waitForURL(new RegExp(`item=${items[0].target.id}`));
+  await page.getByRole('complementary').getByRole('heading', { name: items[0].target.name }).waitFor();
+  await done();
+});
+
+test('a deleted record has its name in the audit, and no link', async () => {
+  const as = world.server.admin;
+  const gateway = await world.server.ok('POST', '/v1/gateways', {
+    as,
+    body: { name: 'short-lived', tenantId: 'northwind' },
+  });
+  await world.server.ok('DELETE', `/v1/gateways/${gateway.id}`, { as });
+  const { page, done } = await world.open(`/audit?${TENANT}&target=${gateway.id}`);
+  const row = page.getByRole('row').filter({ hasText: 'Deleted a gateway' });
+  await row.getByText('short-lived').waitFor();
+  await row.getByText('deleted gateway').waitFor();
+  expect(await row.getByRole('link', { name: 'short-lived' }).count()).toBe(0);
   await done();
 });
 

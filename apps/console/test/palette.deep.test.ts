@@ -78,6 +78,22 @@ test('the palette finds actions, and says that nothing has a name', async () => 
   await done();
 });
 
+test('the palette finds a model that is declared and was never used, at its provider', async () => {
+  const { items } = await read('/v1/providers?tenant_id=northwind&status=active&kind=llm');
+  const path = `/v1/providers/${items[0].id}/inventory`;
+  const body = { kind: 'model', name: 'never-used-model' };
+  const item = await world.server.ok('POST', path, { as: world.server.admin, body });
+  const { page, done } = await world.open(`/profile?${TENANT}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Command' }).fill('NEVER-used');
+  const option = page.getByRole('option', { name: /^never-used-model ?Model, declared as available/ });
+  await option.click();
+  await page.waitForURL(new RegExp(`/providers/${items[0].id}\\?.*item=${item.id}`));
+  await page.getByRole('complementary').getByRole('heading', { name: 'never-used-model' }).waitFor();
+  await done();
+});
+
 test('the palette asks nothing that the scopes of the user do not permit', async () => {
   const { page, settled, done } = await world.open(`/inbox?${TENANT}`, { as: 'jonas.weber@northwind.example' });
   await page.getByRole('row').nth(1).waitFor();

@@ -10,6 +10,27 @@ const OPERATOR = 'priya.nair@northwind.example';
 const INVITED = 'rosa.diaz@northwind.example';
 const SALES_ADMINISTRATOR = 'mei.lin@northwind.example';
 
+/** An id that the service made. The part of a key before its secret is none. */
+const GENERATED_ID = /\b(usr|prov|obs|sa|gw|man|rec|task|key|ses|inv|sec|aud)_[0-9a-z]{26}\b/;
+
+const TABLES = [
+  '/inbox?view=all',
+  '/inbox?view=all&group=provider',
+  '/changes?view=applied',
+  '/changes?view=dismissed',
+  '/tasks?view=all',
+  '/agents',
+  '/map?as=table',
+  '/usage?view=pairs',
+  '/traces',
+  '/providers',
+  '/manifests',
+  '/gateways',
+  '/accounts',
+  '/tenants',
+  '/audit',
+];
+
 let world: World;
 
 beforeAll(async () => {
@@ -50,6 +71,21 @@ describe('the menu has the screens that a person may open, and none of them show
     const tab = await world.open('/inbox', { as: email });
     expect(await visitScreens(tab)).toEqual((await allScreens()).filter((label) => !closed.includes(label)));
     await tab.done();
+  });
+
+  test.each([
+    ['a viewer', VIEWER],
+    ['an administrator', 'ada.fischer@northwind.example'],
+  ])('no table has an id where a name belongs, to %s', async (_, email) => {
+    const { page, goTo, settled, done } = await world.open('/inbox?view=all', { as: email });
+    for (const path of TABLES) {
+      await goTo(path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await settled();
+      const cells = (await page.getByRole('cell').allTextContents()).join('\n');
+      expect(cells.match(GENERATED_ID), path).toBeNull();
+    }
+    await done();
   });
 
   test('the command palette and the list of keys leave out what a viewer may not open or do', async () => {

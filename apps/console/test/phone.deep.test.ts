@@ -55,6 +55,11 @@ test('on a phone an observation is approved or rejected with the thumb: the butt
   }
   await panel.getByRole('button', { name: 'Reject' }).click();
   await page.getByText('o9-preview: rejected.').waitFor();
+  const next = panel.getByRole('button', { name: 'Next open one' });
+  expect((await next.boundingBox())?.height, 'Next open one: large enough').toBeGreaterThanOrEqual(44);
+  await next.click();
+  await panel.getByRole('heading', { name: 'o9-mini' }).waitFor();
+  expect(await next.count()).toBe(0);
   await panel.getByRole('button', { name: 'Close panel' }).click();
   await page.getByRole('row').filter({ hasText: 'o9-mini' }).getByRole('checkbox').click();
   const approve = page.getByRole('toolbar').getByRole('button', { name: 'Approve' });

@@ -33,8 +33,18 @@ test.each([
 
 test.each([
   ['/providers', 'Providers', ['Provider', 'Kind', 'Status', 'Health', 'Last sync'], '/v1/providers'],
-  ['/inbox?view=all', 'Observations', ['Risk', 'What', 'Last seen', 'Calls'], '/v1/runtime-observations'],
-  ['/inbox', 'Observations', ['Risk', 'What', 'First seen', 'Last seen', 'Calls'], '/v1/runtime-observations'],
+  [
+    '/inbox?view=all',
+    'Observations',
+    ['Risk', 'What', 'Status', 'Decided', 'At provider', 'Last seen', 'Calls'],
+    '/v1/runtime-observations',
+  ],
+  [
+    '/inbox',
+    'Observations',
+    ['Risk', 'What', 'At provider', 'First seen', 'Last seen', 'Calls'],
+    '/v1/runtime-observations',
+  ],
 ])('%s is sorted from the header of each column that the API can sort', async (path, label, headers, api) => {
   // All columns fit into a wide window.
   const { page, settled, done } = await world.open(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`, {
@@ -43,7 +53,7 @@ test.each([
   const table = page.getByRole('table', { name: label });
   await table.getByRole('row').nth(1).waitFor();
   for (const header of headers) {
-    const column = table.getByRole('columnheader', { name: header });
+    const column = table.getByRole('columnheader', { name: header, exact: true });
     await column.getByRole('button').click();
     await expect.poll(() => column.getAttribute('aria-sort')).toMatch(/ascending|descending/);
     await settled();

@@ -30,9 +30,27 @@ const LOOKS: Look[] = [
   { width: 390, height: 844, scheme: 'light' },
   { width: 1024, height: 768, scheme: 'light' },
   { width: 1600, height: 900, scheme: 'light' },
+  { width: 390, height: 844, scheme: 'dark' },
   { width: 1024, height: 768, scheme: 'dark' },
   { width: 1600, height: 900, scheme: 'dark' },
 ];
+
+/** The screens that are taken without any record in them, too. */
+const LISTS = [
+  'inbox',
+  'changes',
+  'tasks',
+  'agents',
+  'map',
+  'usage',
+  'traces',
+  'providers',
+  'manifests',
+  'gateways',
+  'accounts',
+  'audit',
+];
+const EMPTY_TENANT = 'screenshots-empty';
 
 /** How long a page may go on drawing after its last request. */
 const SETTLE_MS = 400;
@@ -69,7 +87,8 @@ try {
   await seed({ url: server.url, credential: { key: server.bootstrapKey ?? '' } });
   if (values.all) {
     const target = join(ROOT, 'apps/console/reports/screenshots');
-    for (const look of LOOKS) await takeShots(await allShots(server), look, target);
+    const shots = await allShots(server);
+    for (const look of LOOKS) await takeShots(shots, look, target);
   } else {
     await takeShots(README_SHOTS, README_LOOK, join(ROOT, 'docs/images'));
   }
@@ -121,12 +140,18 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
   const manifest = await first('manifests?tenant_id=northwind&kind=agent', 'id');
   const user = await first('users?tenant_id=northwind&email=ada.fischer@northwind.example', 'id');
   const gateway = await first('gateways?tenant_id=northwind&status=active', 'id');
+  const body = JSON.stringify({ id: EMPTY_TENANT });
+  const headers = { 'X-API-Key': bootstrapKey ?? '', 'Content-Type': 'application/json' };
+  await fetch(`${url}/v1/tenants`, { method: 'POST', headers, body });
   return [
+    ...LISTS.map((list) => ({ name: `empty-${list}`, path: `/${list}?tenant=${EMPTY_TENANT}` })),
+    { name: 'connect', path: `/connect?${TENANT}` },
+    { name: 'connect-snippet', path: `/connect?${TENANT}&framework=pydantic-ai&account=data-platform&of=northwind` },
     { name: 'inbox', path: `/inbox?${TENANT}` },
     { name: 'inbox-panel', path: `/inbox?${TENANT}`, keys: ['j', 'x', 'j'] },
     { name: 'inbox-changed', path: `/inbox?${TENANT}&view=changed_definition`, keys: ['j'] },
     { name: 'inbox-grouped', path: `/inbox?${TENANT}&group=provider` },
-    { name: 'inbox-empty', path: '/inbox?tenant=default&view=all' },
+    { name: 'inbox-all', path: `/inbox?${TENANT}&view=all` },
     { name: 'changes', path: `/changes?${TENANT}` },
     { name: 'changes-applied', path: `/changes?${TENANT}&view=applied`, keys: ['j'] },
     { name: 'people', path: `/people?${TENANT}`, keys: ['j'] },
@@ -136,10 +161,16 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
     { name: 'agent', path: `/agents/${agent}?${TENANT}` },
     { name: 'map', path: `/map?${TENANT}` },
     { name: 'usage', path: `/usage?${TENANT}` },
+    { name: 'usage-pairs', path: `/usage?${TENANT}&view=pairs` },
+    { name: 'map-table', path: `/map?${TENANT}&as=table` },
     { name: 'traces', path: `/traces?${TENANT}` },
     { name: 'trace', path: `/traces/${trace}?${TENANT}`, keys: ['n'] },
     { name: 'providers', path: `/providers?${TENANT}` },
     { name: 'provider', path: `/providers/${provider}?${TENANT}`, keys: ['j'] },
+    ...['observations', 'credential', 'syncs'].map((view) => ({
+      name: `provider-${view}`,
+      path: `/providers/${provider}?${TENANT}&view=${view}`,
+    })),
     { name: 'plan', path: `/providers/${provider}/plan?${TENANT}` },
     { name: 'manifests', path: `/manifests?${TENANT}` },
     { name: 'manifest', path: `/manifests/${manifest}?${TENANT}` },
@@ -152,6 +183,7 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
     { name: 'key-form', path: `/accounts/data-platform?${TENANT}&new=1` },
     { name: 'tenants', path: '/tenants' },
     { name: 'members', path: `/tenants/northwind?${TENANT}` },
+    { name: 'prices', path: `/tenants/northwind?${TENANT}&view=prices` },
     { name: 'settings', path: `/tenants/northwind?${TENANT}&view=settings` },
     { name: 'limits', path: `/tenants/northwind?${TENANT}&view=limits` },
     { name: 'audit', path: `/audit?${TENANT}`, keys: ['j'] },

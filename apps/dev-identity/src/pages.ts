@@ -54,7 +54,7 @@ function secretPage(problem: string | undefined): Page {
     title: 'Unlock this browser',
     body: html`
 <p class="notice">This is a development identity provider, for the person who started the server. Open the link that
-<code>npm start</code> printed and start again, or enter the secret of this start.</p>
+the server printed and start again, or enter the secret of this start.</p>
 ${problemText(problem)}
 <form method="post" aria-label="Unlock">
 <label for="secret">Secret</label>

@@ -94,5 +94,5 @@ export function deviceSecret(secret: SignInSecret): Middleware {
 
 /** Tells a person without the secret how to get it. */
 export function secretRequired({ file }: SignInSecret): string {
-  return `A sign-in needs the secret of this start. Open the link that npm start printed, or copy the secret from ${file}.`;
+  return `A sign-in needs the secret of this start. Open the link that the server printed when it started, or copy the secret from ${file}.`;
 }

@@ -69,7 +69,7 @@ test('dev-token accepts an email', async () => {
 test.each(['--help', '-h'])('dev-token %s prints its usage', async (option) => {
   const { code, stdout, stderr } = await run({}, option);
   expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toMatch(/^Usage: npm run --silent dev-token \[-- <email>\]\n/);
+  expect(stdout).toMatch(/^Usage: npm run --silent dev-token -- \[<email>\]\n/);
 });
 
 test.each([[['--mail']], [['a@example.com', 'b@example.com']]])('dev-token refuses %j', async (args) => {

@@ -42,7 +42,7 @@ export async function requireServer(url: string): Promise<void> {
 }
 
 export function noServer(url: string, cause: unknown): Failure {
-  const help = 'Start it with npm start, or set QM_URL to its address.';
+  const help = 'Start it, or set QM_URL to its address.';
   return new Failure(`No server answers at ${url}. ${help}`, { exitCode: 2, cause });
 }
 

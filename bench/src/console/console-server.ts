@@ -24,7 +24,7 @@ export async function startConsoleServer(bench: Bench, file: string): Promise<Co
     profileFolder,
     environment: { PORT: String(port), QM_PUBLIC_URL: url, QM_CONSOLE: 'on', QM_DEV_IDENTITY: '1' },
   });
-  const secretFile = pathBesideDatabase(databaseUrl, `sign-in-127.0.0.1-${port}`);
+  const secretFile = pathBesideDatabase({ databaseUrl, dataFolder: '' }, `sign-in-127.0.0.1-${port}`);
   const { issuer, secret } = JSON.parse(await readFile(secretFile, 'utf8')) as { issuer: string; secret: string };
   return { ...server, port, url, signInLink: `${issuer}/sign-in?secret=${secret}` };
 }

@@ -46,7 +46,7 @@ const tools = { echo: toolOf('echo'), secret: toolOf('secret') };
 await generateText({ model, prompt: 'go', ...guardTools(tools, { session, providerOf }) });
 `;
 
-it('it decides in an empty project', async () => {
+it('the packed guard decides in an empty project', async () => {
   await project.write('program.js', PROGRAM);
   const output = await project.run(process.execPath, ['program.js', farSide.issuer, GATEWAY_ID, farSide.newToken()]);
   expect(output.trim().split('\n')).toEqual(['the model sees echo', 'echo ran']);

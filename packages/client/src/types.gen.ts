@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -247,6 +247,11 @@ export type IntrospectGatewaySessionInput = {
  * The kind of an item.
  */
 export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+
+/**
+ * `available`: may be used. `missing`: the last sync did not find it. `pending`: a sync found it, and it waits for a decision; no session grants it. `retired`: no longer declared. `blocked`: must not be used.
+ */
+export type InventoryStatus = 'available' | 'missing' | 'pending' | 'retired' | 'blocked';
 
 /**
  * What the manifest is about. An active manifest of an `agent` also declares the agent itself: observations of an agent with exactly its name, in its place, are not unknown.
@@ -645,11 +650,6 @@ export type PutProviderCredentialInput = {
      */
     standby?: boolean;
 };
-
-/**
- * `available`: may be used. `missing`: the last sync did not find it. `pending`: a sync found it, and it waits for a decision; no session grants it. `retired`: no longer declared. `blocked`: must not be used.
- */
-export type InventoryStatus = 'available' | 'missing' | 'pending' | 'retired' | 'blocked';
 
 export type CreateInventoryItemInput = {
     kind: InventoryKind;
@@ -1871,6 +1871,18 @@ export type AuditActor = {
 export type AuditTarget = {
     type: string;
     id: string;
+    /**
+     * The name that the record has now; of a gateway session that of its gateway, and of a provider credential that of its provider. Null if it no longer exists, or if you may not read it. Users have no name here: see `list_users`.
+     */
+    name: string | null;
+    /**
+     * The provider of an inventory item, observation or recommendation, the gateway of a session, or the owner of a credential, if you may read the record. Null for others.
+     */
+    parentId: string | null;
+    /**
+     * Whether the record was deleted, and only its name is left.
+     */
+    deleted: boolean;
 };
 
 /**
@@ -2751,6 +2763,76 @@ export type GraphEdge = {
 };
 
 /**
+ * One page of a list.
+ */
+export type InventoryItemPage = {
+    items: Array<InventoryItem>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
+ */
+export type InventoryItem = {
+    id: string;
+    providerId: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    kind: InventoryKind;
+    /**
+     * The name that agents use. It is unique for its kind at the provider. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
+     */
+    name: string;
+    title: string | null;
+    description: string | null;
+    status: InventoryStatus;
+    /**
+     * What declared the item.
+     */
+    source: 'sync' | 'manifest' | 'recommendation' | 'manual';
+    /**
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
+     */
+    schemaDigest: string | null;
+    attributes: Metadata;
+    /**
+     * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
+     */
+    drift: Drift | null;
+    /**
+     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
+     */
+    renamedFrom: string | null;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * The new definition of an item that the provider changed, until a person accepts the change.
+ */
+export type Drift = {
+    /**
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
+     */
+    schemaDigest: string | null;
+    title: string | null;
+    description: string | null;
+    attributes: Metadata;
+    detectedAt: Timestamp;
+};
+
+/**
  * An OTLP ExportLogsServiceResponse.
  */
 export type ExportLogsServiceResponse = {
@@ -3577,65 +3659,6 @@ export type Inventory = {
      * Send it as `cursor` to get the next page. Null on the last page.
      */
     nextCursor: string | null;
-};
-
-/**
- * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
- */
-export type InventoryItem = {
-    id: string;
-    providerId: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
-     */
-    subTenantId: string | null;
-    kind: InventoryKind;
-    /**
-     * The name that agents use. It is unique for its kind at the provider. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
-     */
-    name: string;
-    title: string | null;
-    description: string | null;
-    status: InventoryStatus;
-    /**
-     * What declared the item.
-     */
-    source: 'sync' | 'manifest' | 'recommendation' | 'manual';
-    /**
-     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
-     */
-    schemaDigest: string | null;
-    attributes: Metadata;
-    /**
-     * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
-     */
-    drift: Drift | null;
-    /**
-     * The former name, if a sync found the item with the definition of an item that the provider no longer lists. Null: it is not known to be renamed.
-     */
-    renamedFrom: string | null;
-    firstSeenAt: Timestamp;
-    lastSeenAt: Timestamp;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * The new definition of an item that the provider changed, until a person accepts the change.
- */
-export type Drift = {
-    /**
-     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
-     */
-    schemaDigest: string | null;
-    title: string | null;
-    description: string | null;
-    attributes: Metadata;
-    detectedAt: Timestamp;
 };
 
 /**
@@ -5526,6 +5549,10 @@ export type ListAuditEventsData = {
          */
         outcome?: AuditOutcome | null;
         /**
+         * Only events in which this was decided.
+         */
+        decision?: 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged' | 'withdrawn' | 'resolved' | null;
+        /**
          * Only events after this time.
          */
         created_after?: string | null;
@@ -6878,6 +6905,84 @@ export type GetGraphResponses = {
 };
 
 export type GetGraphResponse = GetGraphResponses[keyof GetGraphResponses];
+
+export type ListInventoryItemsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only items of this kind.
+         */
+        kind?: InventoryKind | null;
+        /**
+         * Only items with this status.
+         */
+        status?: InventoryStatus | null;
+        /**
+         * Only items whose name contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/inventory-items';
+};
+
+export type ListInventoryItemsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListInventoryItemsError = ListInventoryItemsErrors[keyof ListInventoryItemsErrors];
+
+export type ListInventoryItemsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: InventoryItemPage;
+};
+
+export type ListInventoryItemsResponse = ListInventoryItemsResponses[keyof ListInventoryItemsResponses];
 
 export type IngestLogsData = {
     /**
@@ -10394,9 +10499,9 @@ export type ListRuntimeObservationsData = {
          */
         last_seen_before?: string | null;
         /**
-         * `created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case.
+         * `created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case. `provider`: by the display name of the provider, or else its name. `status`: open first, then `rejected`, `ignored`, `approved` and `resolved`, and among the same status what was last seen. `reviewed_at`: the last decision first.
          */
-        sort?: 'created_at' | 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name';
+        sort?: 'created_at' | 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name' | 'provider' | 'status' | 'reviewed_at';
         /**
          * The maximum number of records on a page: 1 to 100.
          */

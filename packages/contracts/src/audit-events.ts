@@ -22,6 +22,8 @@ const AuditOperationSchema = z
   .enum(AUDIT_OPERATIONS)
   .meta({ id: 'AuditOperation', description: 'An operationId, or the name of an action of the service itself.' });
 
+const AuditDecisionSchema = z.enum([...TaskOutcomeSchema.options, 'withdrawn', 'resolved']);
+
 const AuditActorSchema = z
   .strictObject({
     type: z.enum(['service_account', 'user', 'anonymous', 'system']),
@@ -37,7 +39,23 @@ const AuditActorSchema = z
   });
 
 const AuditTargetSchema = z
-  .strictObject({ type: z.string(), id: z.string() })
+  .strictObject({
+    type: z.string(),
+    id: z.string(),
+    name: z
+      .string()
+      .nullable()
+      .describe(
+        'The name that the record has now; of a gateway session that of its gateway, and of a provider credential that of its provider. Null if it no longer exists, or if you may not read it. Users have no name here: see `list_users`.',
+      ),
+    parentId: z
+      .string()
+      .nullable()
+      .describe(
+        'The provider of an inventory item, observation or recommendation, the gateway of a session, or the owner of a credential, if you may read the record. Null for others.',
+      ),
+    deleted: z.boolean().describe('Whether the record was deleted, and only its name is left.'),
+  })
   .meta({ id: 'AuditTarget', description: 'The record that the operation read or changed.' });
 
 const AuditValueSchema = z
@@ -77,12 +95,9 @@ export const AuditEventSchema = z
     target: AuditTargetSchema.nullable(),
     outcome: AuditOutcomeSchema,
     reason: z.string().nullable().describe('The error code of a refusal. Null for other events.'),
-    decision: z
-      .enum([...TaskOutcomeSchema.options, 'withdrawn', 'resolved'])
-      .nullable()
-      .describe(
-        'What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events.',
-      ),
+    decision: AuditDecisionSchema.nullable().describe(
+      'What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events.',
+    ),
     changedFields: z.array(z.string()).describe('The names of all fields that changed.'),
     changes: z
       .array(AuditFieldChangeSchema)
@@ -107,7 +122,12 @@ export const AuditEventSchema = z
     updatedAt: TimestampSchema.describe('The same as `createdAt`, because events do not change.'),
   })
   .meta({ id: 'AuditEvent', description: 'Who did what, when, and how it ended.' });
-export type AuditEvent = z.infer<typeof AuditEventSchema>;
+export type ListedAuditEvent = z.infer<typeof AuditEventSchema>;
+
+/** An event as it is stored and sealed. The names of targets are looked up when it is read. */
+export type AuditEvent = Omit<ListedAuditEvent, 'target'> & {
+  target: Pick<NonNullable<ListedAuditEvent['target']>, 'type' | 'id'> | null;
+};
 
 export const listAuditEvents = operation({
   method: 'GET',
@@ -126,6 +146,7 @@ export const listAuditEvents = operation({
     ),
     target_id: z.string().max(256).nullish().describe('Only events about the record with this id.'),
     outcome: AuditOutcomeSchema.nullish().describe('Only events with this outcome.'),
+    decision: AuditDecisionSchema.nullish().describe('Only events in which this was decided.'),
     created_after: TimestampInputSchema.nullish().describe('Only events after this time.'),
     created_before: TimestampInputSchema.nullish().describe('Only events before this time.'),
     ...pageFields,

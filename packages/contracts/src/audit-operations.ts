@@ -1,19 +1,23 @@
-/** Names of audit events that are no operations: what the service does by itself, or over other paths than those of operations. */
-export const SERVICE_ACTIONS = [
-  'bootstrap',
-  'end_oldest_console_session',
-  'erase_tenant',
-  'further_reads',
-  'further_refusals',
-  'link_identity',
-  'relink_identity',
-  'remove_development_users',
-  'remove_expired_invitation',
-  'remove_unclaimed_user',
-  'sign_in',
-  'sign_out',
-] as const;
-export type ServiceAction = (typeof SERVICE_ACTIONS)[number];
+/**
+ * The audit events that are no operations, in words: what the service does by itself, or over other paths than those of
+ * operations.
+ */
+export const SERVICE_ACTION_TITLES = {
+  bootstrap: 'Create the first platform administrator',
+  end_oldest_console_session: 'End the oldest session of the web console',
+  erase_tenant: 'Erase a tenant',
+  further_reads: 'Further reads',
+  further_refusals: 'Further refusals',
+  link_identity: 'Link an identity to a user',
+  relink_identity: 'Link another identity to a user',
+  remove_development_users: 'Remove the users of the development identity provider',
+  remove_expired_invitation: 'Remove an expired invitation',
+  remove_unclaimed_user: 'Remove a user who never signed in',
+  sign_in: 'Sign in',
+  sign_out: 'Sign out',
+} as const;
+export type ServiceAction = keyof typeof SERVICE_ACTION_TITLES;
+export const SERVICE_ACTIONS = Object.keys(SERVICE_ACTION_TITLES) as ServiceAction[];
 
 /** Every operationId. A test compares it with the operations: it cannot be computed from them, because one of them has it as a filter. */
 const OPERATION_IDS = [
@@ -71,20 +75,24 @@ const OPERATION_IDS = [
   'get_trace_waterfall',
   'get_user',
   'grant_platform_administrator',
+  'group_runtime_observations',
   'ingest_logs',
   'ingest_metrics',
   'ingest_traces',
-  'group_runtime_observations',
   'introspect_gateway_session',
   'list_agents',
   'list_audit_events',
+  'list_coverage',
   'list_derived_access',
+  'list_gateway_denials',
   'list_gateway_session_grants',
   'list_gateway_sessions',
   'list_gateways',
+  'list_inventory_items',
   'list_manifests',
   'list_memberships',
   'list_my_sessions',
+  'list_observation_denials',
   'list_operator_tasks',
   'list_prices',
   'list_provider_recommendations',

@@ -10,10 +10,11 @@ import {
   MetadataSchema,
   TimestampSchema,
   tenancyFields,
+  tenancyQueryFields,
   timeFields,
 } from './fields.ts';
 import { operation } from './operation.ts';
-import { pageFields } from './pages.ts';
+import { page, pageFields } from './pages.ts';
 
 export const InventoryKindSchema = z
   .enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel'])
@@ -141,6 +142,30 @@ const tag = 'Providers';
 const provider = { provider_id: LookupIdSchema.describe("The provider's id.") };
 const item = { ...provider, item_id: LookupIdSchema.describe("The item's id.") };
 
+const filters = {
+  kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
+  status: InventoryStatusSchema.nullish().describe('Only items with this status.'),
+  text: z
+    .string()
+    .min(1)
+    .max(200)
+    .nullish()
+    .describe('Only items whose name contains this text. ASCII letters are compared case-insensitively.'),
+};
+
+export const listInventoryItems = operation({
+  method: 'GET',
+  path: '/v1/inventory-items',
+  operationId: 'list_inventory_items',
+  scope: 'providers:read',
+  tag,
+  summary: 'List inventory items of all providers',
+  description:
+    "Lists the items at all providers in the caller's reach, newest first, for example to find the provider that offers a model. Items of deleted providers are left out.",
+  query: { ...tenancyQueryFields, ...filters, ...pageFields },
+  output: page('InventoryItemPage', InventoryItemSchema),
+});
+
 export const getProviderInventory = operation({
   method: 'GET',
   path: '/v1/providers/{provider_id}/inventory',
@@ -152,17 +177,7 @@ export const getProviderInventory = operation({
   description:
     'Lists the items that the provider offers, as they were synced or declared. `syncedAt` is the time of the last sync.',
   params: provider,
-  query: {
-    kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
-    status: InventoryStatusSchema.nullish().describe('Only items with this status.'),
-    text: z
-      .string()
-      .min(1)
-      .max(200)
-      .nullish()
-      .describe('Only items whose name contains this text. ASCII letters are compared case-insensitively.'),
-    ...pageFields,
-  },
+  query: { ...filters, ...pageFields },
   output: InventorySchema,
   errors: ['provider_not_found'],
 });

@@ -86,7 +86,14 @@ export const ObservationRiskFactorSchema = z
   .strictObject({ factor: RiskFactorSchema, reason: z.string() })
   .meta({ id: 'ObservationRiskFactor', description: 'A risk factor, with its reason in words.' });
 
+/** From the lowest to the highest. */
 export const RiskLevelSchema = z.enum(['low', 'medium', 'high']);
+export type RiskLevel = z.infer<typeof RiskLevelSchema>;
+
+/** The highest of some levels. Undefined if there is none. */
+export function highestRisk(levels: readonly RiskLevel[]): RiskLevel | undefined {
+  return RiskLevelSchema.options.findLast((level) => levels.includes(level));
+}
 
 export const ObservationRiskSchema = z
   .strictObject({ level: RiskLevelSchema, factors: z.array(ObservationRiskFactorSchema) })
@@ -327,10 +334,20 @@ export const listRuntimeObservations = operation({
     ...tenancyQueryFields,
     ...observationFilters,
     sort: z
-      .enum(['created_at', 'last_seen_at', 'first_seen_at', 'risk', 'calls', 'name'])
+      .enum([
+        'created_at',
+        'last_seen_at',
+        'first_seen_at',
+        'risk',
+        'calls',
+        'name',
+        'provider',
+        'status',
+        'reviewed_at',
+      ])
       .default('created_at')
       .describe(
-        '`created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case.',
+        '`created_at`: newest first, by when they were first received. `last_seen_at`, `first_seen_at`: the latest first. `risk`: high risk first, and among the same risk what was last seen. `calls`: the most calls first. `name`: by name, ASCII letters in any case. `provider`: by the display name of the provider, or else its name. `status`: open first, then `rejected`, `ignored`, `approved` and `resolved`, and among the same status what was last seen. `reviewed_at`: the last decision first.',
       ),
     ...pageFields,
   },

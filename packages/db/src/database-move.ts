@@ -105,7 +105,7 @@ export async function requireNoUnfinishedMove(db: Database): Promise<void> {
   const origin = await findUnfinishedMove(db);
   if (origin === null) return;
   throw new DatabaseUnfitError(
-    `holds an unfinished move from ${origin}: complete it with npm run migrate-database, or empty this database`,
+    `holds an unfinished move from ${origin}: repeat the command of the move, or empty this database`,
   );
 }
 

@@ -16,6 +16,7 @@ type ListedTable =
   | 'audit_events'
   | 'credentials'
   | 'gateways'
+  | 'inventory_items'
   | 'manifests'
   | 'operator_tasks'
   | 'providers'
@@ -31,10 +32,13 @@ type ChildTable = 'gateway_sessions' | 'inventory_items' | 'recommendations';
 /** A listed row. Users belong to no tenant. */
 type Keyed = { tenant_id?: string; created_at?: string; start_time?: string; id: string };
 
-/** What a list is sorted by, both descending: a time, then an id. */
-export type ListOrder = { time: 'created_at' | 'start_time'; id: Expression<string> };
+/** What a list is sorted by, both descending: a time, or the time in an id, then an id. */
+export type ListOrder = { time: 'created_at' | 'start_time' | 'id'; id: Expression<string> };
 
 const BY_CREATION: ListOrder = { time: 'created_at', id: sql.ref('id') };
+
+/** Nearly the order of creation, since ids contain its time. The primary key of a table serves it. */
+export const BY_ID: ListOrder = { time: 'id', id: sql.ref('id') };
 
 /** The order of traces. A trace id is not unique, since one trace may be in several places. */
 export const BY_TRACE_START: ListOrder = {
@@ -233,6 +237,7 @@ const FIND_KEY = {
   audit_events: findKeyOfTable('audit_events'),
   credentials: findKeyOfTable('credentials'),
   gateways: findKeyOfTable('gateways'),
+  inventory_items: findKeyOfTable('inventory_items', BY_ID),
   manifests: findKeyOfTable('manifests'),
   operator_tasks: findKeyOfTable('operator_tasks'),
   providers: findKeyOfTable('providers'),

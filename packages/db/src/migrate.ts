@@ -56,6 +56,18 @@ export async function requireSchema(db: Database): Promise<void> {
   throw new DatabaseUnfitError(`has ${versions}: start the server of this version on it once`);
 }
 
+/**
+ * Compares the schema of a database with that of this version, without changing it. `older`: `migrate` would update it.
+ *
+ * @throws {DatabaseUnfitError} if the schema is that of a newer version, or of another application
+ */
+export async function compareSchema(db: Database): Promise<'empty' | 'older' | 'same'> {
+  const names = await listAppliedMigrations(db);
+  await refuseUnknownSchema(db, names, MIGRATIONS);
+  if (names.length === 0) return 'empty';
+  return names.length === Object.keys(MIGRATIONS).length ? 'same' : 'older';
+}
+
 /** Refuses a database with tables of another application, or with the schema of a newer or an unreleased version. */
 async function refuseUnknownSchema(
   db: Database,

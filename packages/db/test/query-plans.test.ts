@@ -21,6 +21,7 @@ import {
   findItemNamesOfFamilies,
   findItemsOfSmallFamilies,
   listInventory,
+  listInventoryItems,
 } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { insertManifest, storeDeclarations } from '../src/repositories/manifests.ts';
@@ -124,6 +125,9 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     [
       'credentials_by_expiry (expires_at>? AND expires_at<?)',
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
+      // What people call their owners.
+      'service_accounts (tenant_id=? AND id=?)',
+      'providers (tenant_id=? AND id=?)',
     ],
   ],
   [
@@ -525,6 +529,32 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     'a page of observations that are sorted by calls',
     (db) => selectSortedObservations(db, [ACME], { order: 'calls' }, { limit: 25, after: null }, NOW),
     Array<string>(2).fill('runtime_observations_by_tenant (tenant_id=?)'),
+  ],
+  [
+    'a page of observations that are sorted by provider',
+    (db) => selectSortedObservations(db, [ACME], { order: 'provider' }, { limit: 25, after: null }, NOW),
+    [
+      'runtime_observations_by_tenant (tenant_id=?)',
+      'runtime_observations_by_tenant (tenant_id=?)',
+      'providers (tenant_id=? AND id=?)',
+    ],
+  ],
+  [
+    'a page of the items of all providers of a tenant, and of all tenants',
+    async (db) => {
+      await listInventoryItems(db, [ACME], { text: 'gpt' }, PAGE);
+      await listInventoryItems(db, EVERYWHERE, { kind: 'model' }, PAGE);
+    },
+    [
+      'inventory_items (tenant_id=? AND id<?)',
+      'inventory_items (tenant_id=? AND id<?)',
+      'providers (tenant_id=? AND id=?)',
+      'providers (tenant_id=? AND id=?)',
+      'inventory_items_by_id (id<?)',
+      'inventory_items_by_id (id<?)',
+      'providers (tenant_id=? AND id=?)',
+      'providers (tenant_id=? AND id=?)',
+    ],
   ],
   [
     'a page of all users',

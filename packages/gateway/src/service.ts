@@ -8,7 +8,7 @@ const TIMEOUT_MS = 5000;
 export type Jwk = { kid?: string; kty?: string; crv?: string; x?: string; y?: string; use?: string; alg?: string };
 
 /** What `GET /v1/gateways/{gateway_id}/session` answers. */
-export type SessionView = {
+type SessionView = {
   mode: Mode;
   expiresAt: string;
   complete: boolean;
@@ -16,7 +16,7 @@ export type SessionView = {
 };
 
 /** A view, or what the headers say if the list has not changed. */
-export type ViewAnswer =
+type ViewAnswer =
   | { changed: true; view: SessionView; etag: string | null }
   | { changed: false; mode: Mode; expiresAt: string };
 

@@ -1,5 +1,6 @@
 import { Access, accessOfGrants, type Decision, type Grant, type Mode, type Use } from './access.ts';
 import { Answers } from './answers.ts';
+import { Backoff, isUnavailable } from './backoff.ts';
 import { ageOf, type Moment, moment } from './clock.ts';
 import { GuardError } from './errors.ts';
 import type { Service } from './service.ts';
@@ -60,8 +61,9 @@ export type SessionOptions = {
   reopen?: () => Promise<Credential>;
 };
 
-/** After a failure the service is not asked again for this time. */
-const RETRY_MS = 1000;
+/** The longest names that the service decides about. */
+const MAX_PROVIDER_LENGTH = 256;
+const MAX_NAME_LENGTH = 512;
 
 /** The part of its life after which an opened session is replaced, and how often that is tried. */
 const RENEW_AT = 0.8;
@@ -72,11 +74,13 @@ type List = { access: Access; etag: string | null; mode: Mode; complete: boolean
 export class Session implements GuardedSession {
   readonly #options: SessionOptions;
   readonly #answers: Answers;
+  /** Only failed reads make the last answer count for longer: an agent can provoke that a question fails. */
+  readonly #reads = new Backoff();
+  readonly #questions = new Backoff();
   #credential: Credential;
   #fromToken: Access | null;
   #endsAt: number;
   #list: List | null = null;
-  #failure: { error: GuardError; at: Moment } | null = null;
   #ended: GuardError | null = null;
   #renewalFailed: Moment | null = null;
   #reading: Promise<void> | null = null;
@@ -132,7 +136,9 @@ export class Session implements GuardedSession {
 
   async decide({ attempts = 1, ...use }: Use & { attempts?: number }): Promise<Decision> {
     await this.refresh();
-    if (this.allows(use)) return permitted(this.#list?.mode ?? 'enforce');
+    const mode = this.#list?.mode ?? 'enforce';
+    if (this.allows(use)) return permitted(mode);
+    if (use.provider.length > MAX_PROVIDER_LENGTH || use.name.length > MAX_NAME_LENGTH) return tooLong(mode);
     return this.#answers.of(use, attempts, (unreported) => this.#ask({ ...use, attempts: unreported }));
   }
 
@@ -149,7 +155,7 @@ export class Session implements GuardedSession {
   /** Reads the list. If the service does not answer, what is known may decide for a while. */
   async #readOrTrust(): Promise<void> {
     try {
-      await this.#tracked(async () => {
+      await this.#reads.run(async () => {
         const expired = new GuardError('ended', 'The session has expired.', { reason: 'expired' });
         if (Date.now() >= this.#endsAt) await this.#replace(expired);
         else if (this.#isRenewalDue()) await this.#renew();
@@ -182,20 +188,7 @@ export class Session implements GuardedSession {
   }
 
   #ask(question: Use & { attempts: number }): Promise<Decision> {
-    return this.#tracked(() => this.#withToken((token) => this.#options.service.decide(token, question)));
-  }
-
-  /** Remembers whether the service answers. For a second after a failure nothing is sent. */
-  async #tracked<Answer>(work: () => Promise<Answer>): Promise<Answer> {
-    if (this.#failure !== null && ageOf(this.#failure.at) < RETRY_MS) throw this.#failure.error;
-    try {
-      const answer = await work();
-      this.#failure = null;
-      return answer;
-    } catch (error) {
-      if (isUnavailable(error)) this.#failure = { error, at: moment() };
-      throw error;
-    }
+    return this.#questions.run(() => this.#withToken((token) => this.#options.service.decide(token, question)));
   }
 
   /** Sends a request with the token, and once more with the token of a new session if a block has ended the session. */
@@ -247,12 +240,12 @@ export class Session implements GuardedSession {
   #usableList(): List | null {
     if (this.#list === null) return null;
     const { freshMs, trustLastAnswerMs } = this.#options;
-    const maxAge = this.#failure === null ? freshMs : freshMs + trustLastAnswerMs;
+    const maxAge = this.#reads.isFailing ? freshMs + trustLastAnswerMs : freshMs;
     return ageOf(this.#list.at) < maxAge ? this.#list : null;
   }
 
   #isOffline(): boolean {
-    return this.#options.offline && this.#failure !== null;
+    return this.#options.offline && this.#reads.isFailing;
   }
 }
 
@@ -260,10 +253,11 @@ function accessFrom({ grants }: Credential, { offline }: SessionOptions): Access
   return offline && grants !== null ? accessOfGrants(grants) : null;
 }
 
-function isUnavailable(error: unknown): error is GuardError {
-  return error instanceof GuardError && error.code === 'unavailable';
-}
-
 function permitted(mode: Mode): Decision {
   return { allowed: true, wouldDeny: false, mode, reason: null, observationId: null, reviewUrl: null };
+}
+
+/** Nothing with such a name can be declared. */
+function tooLong(mode: Mode): Decision {
+  return { ...permitted(mode), allowed: mode === 'observe', wouldDeny: true, reason: 'not_in_inventory' };
 }

@@ -123,6 +123,16 @@ describe('a session', () => {
     expect(farSide.questions()).toEqual([]);
   });
 
+  it('denies a name that is longer than any that can be declared, without a question', async () => {
+    const long = tool('x'.repeat(513));
+    const enforcing = await guardOf().session(farSide.newToken());
+    expect(await enforcing.decide(long)).toMatchObject({ allowed: false, reason: 'not_in_inventory' });
+    farSide.state.mode = 'observe';
+    const observing = await guardOf().session(farSide.newToken());
+    expect(await observing.decide(long)).toMatchObject({ allowed: true, wouldDeny: true });
+    expect(farSide.questions()).toEqual([]);
+  });
+
   it('allows everything in the mode observe, and asks so that the service counts it', async () => {
     farSide.state.mode = 'observe';
     const session = await guardOf().session(farSide.newToken());
@@ -186,6 +196,19 @@ describe('without the service', () => {
     const before = farSide.asked.length;
     await errorOf(session.decide(tool('echo')));
     expect(farSide.asked).toHaveLength(before);
+  });
+
+  it('regression: a question that the service refuses does not make the last answer count for longer', async () => {
+    const session = await guardOf({ trustLastAnswerSeconds: 600, offline: true }).session(
+      farSide.newToken({ claims: { grants } }),
+    );
+    farSide.state.outage = { status: 422 };
+    expect(await errorOf(session.decide(tool('unreadable')))).toBe('unavailable');
+    farSide.state.outage = null;
+    farSide.endSession(session.id, 'revoked');
+    vi.advanceTimersByTime(2000);
+    expect(session.allows(tool('echo'))).toBe(false);
+    expect(await errorOf(session.decide(tool('echo')))).toBe('ended revoked');
   });
 
   it('trusts the last answer for trustLastAnswerSeconds, and says so', async () => {

@@ -46,7 +46,7 @@ export async function check({ issuer, gatewayId, token, apiKey }) {
 }
 `;
 
-it.for<Runtime>(['node', 'bun', 'deno', 'workerd'])('it decides in %s', async (runtime, { skip }) => {
+it.for<Runtime>(['node', 'bun', 'deno', 'workerd'])('the packed guard decides in %s', async (runtime, { skip }) => {
   await project.write('program.js', PROGRAM);
   const input = { issuer: farSide.issuer, gatewayId: GATEWAY_ID, token: farSide.newToken(), apiKey: API_KEY };
   const result = await runIn(runtime, project, input);

@@ -9,7 +9,7 @@ type Item = { provider: string; kind: string; name: string };
 type SessionState = { id: string; expiresAt: number; ended: string | null };
 
 /** What the far side was asked. */
-export type Asked = { method: string; path: string; status: number; body: unknown; isUnderstood: boolean };
+type Asked = { method: string; path: string; status: number; body: unknown; isUnderstood: boolean };
 
 type Answer = { status: number; body?: unknown; headers?: Record<string, string> };
 
@@ -121,7 +121,7 @@ export async function startFarSide() {
     const { provider, kind, name, attempts = 1, ...rest } = body as Use & { attempts?: number };
     const isKind = ['tool', 'model', 'prompt', 'resource', 'agent'].includes(kind);
     const isCount = Number.isInteger(attempts) && attempts >= 1 && attempts <= 1000;
-    const isName = typeof provider === 'string' && typeof name === 'string' && name !== '';
+    const isName = typeof provider === 'string' && typeof name === 'string' && name !== '' && name.length <= 512;
     if (!isKind || !isCount || !isName || Object.keys(rest).length > 0 || !isJson(req))
       return problem(400, 'request_malformed');
     const found = PROVIDERS.find(({ id, name, aliases }) => [id, name, ...aliases].includes(provider));

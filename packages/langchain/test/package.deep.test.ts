@@ -38,7 +38,7 @@ const agent = createAgent({ model, tools: [], middleware: [quartermaster({ sessi
 console.log(await agent.invoke({ messages: 'go' }).catch(({ message }) => message));
 `;
 
-it('it decides in an empty project', async () => {
+it('the packed guard decides in an empty project', async () => {
   await project.write('program.js', PROGRAM);
   const output = await project.run(process.execPath, ['program.js', farSide.issuer, GATEWAY_ID, farSide.newToken()]);
   expect(output).toContain('Not permitted: the provider of the model');

@@ -1,8 +1,9 @@
+import { installation } from '../installation.ts';
 import { recoverAdministrator } from '../server/bootstrap.ts';
 import { type Invocation, runCommand } from './run-command.ts';
 import { withDatabase } from './with-database.ts';
 
-const usage = `npm run --silent admin-key
+const usage = `${installation.commandLine('admin-key')}
 
 For an operator on the host who has lost all keys: creates and prints a new API key of the first platform administrator.
 DATABASE_URL names the database. This version must have been started on it before. QM_SECRET_KEY has the same meaning as for

@@ -2,12 +2,13 @@ import { resolve } from 'node:path';
 import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { BackupError, backupSqlite, TargetTakenError } from '@quartermaster/db/dialects/sqlite-backup.ts';
 import { ConfigError, ROOT, readDatabaseUrl } from '../config.ts';
+import { installation } from '../installation.ts';
 import { progressBar } from './progress-bar.ts';
 import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
 import { tableOf } from './text-table.ts';
 
-const usage = `npm run backup -- --to <file>
+const usage = `${installation.commandLine('backup')} --to <file>
 
 Copies the embedded database that DATABASE_URL names, while servers use it.`;
 

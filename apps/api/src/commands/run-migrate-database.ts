@@ -5,13 +5,14 @@ import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError } from '@quartermaster/db/errors.ts';
 import { sql } from 'kysely';
 import { ConfigError, DATABASE_URL_FORM, isDatabaseUrl, ROOT } from '../config.ts';
+import { installation } from '../installation.ts';
 import { causeOf, isTransient } from '../server/failures.ts';
 import { progressBar } from './progress-bar.ts';
 import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
 import { tableOf } from './text-table.ts';
 
-const usage = `npm run migrate-database -- --from <url> --to <url>
+const usage = `${installation.commandLine('migrate')} --from <url> --to <url>
 
 Moves a deployment to another database: sqlite:<path> or postgres://...`;
 

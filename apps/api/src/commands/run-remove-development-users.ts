@@ -1,11 +1,12 @@
 import { readIssuer } from '../config.ts';
+import { installation } from '../installation.ts';
 import { type Removed, removeDevelopmentUsers } from '../server/development-users.ts';
 import { type Invocation, runCommand } from './run-command.ts';
 import { withDatabase } from './with-database.ts';
 
-const usage = `npm run remove-development-users
+const usage = `${installation.commandLine('remove-development-users')}
 
-Prepares a development database for production. Removes the users of the development identity provider (npm start) and their
+Prepares a development database for production. Removes the users of the development identity provider (${installation.commandLine('dev')}) and their
 memberships from the database that DATABASE_URL names. Revokes the API keys that they created, including those of erased users,
 and ends their gateway sessions. QM_SECRET_KEY has the same meaning as for the server.`;
 

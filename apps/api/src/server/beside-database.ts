@@ -1,22 +1,21 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sqlitePath } from '@quartermaster/db/database-url.ts';
-import { ConfigError, ROOT } from '../config.ts';
+import { type Config, ConfigError, ROOT } from '../config.ts';
 
-/** The folder for files that belong to a database on a server. */
-const DATA_FOLDER = join(ROOT, 'data');
+type Place = Pick<Config, 'databaseUrl' | 'dataFolder'>;
 
-/** The path of a file that belongs to a database: next to the database file, or in `data` for a database on a server. */
-export function pathBesideDatabase(databaseUrl: string, suffix: string): string {
+/** The path of a file that belongs to a database: next to the database file, or in the data folder for a database on a server. */
+export function pathBesideDatabase({ databaseUrl, dataFolder }: Place, suffix: string): string {
   const file = sqlitePath(databaseUrl, ROOT);
   if (file !== null) return `${file}.${suffix}`;
   const name = new URL(databaseUrl).pathname.slice(1).replaceAll(/[^\w.-]/g, '_');
-  return join(DATA_FOLDER, `${name}.${suffix}`);
+  return join(dataFolder, `${name}.${suffix}`);
 }
 
-/** Creates the folder of such a file. Only `data` may be missing, because opening a database file creates its folder. */
-export async function makeFolderOf(path: string): Promise<void> {
-  if (path.startsWith(DATA_FOLDER)) await mkdir(DATA_FOLDER, { mode: 0o700, recursive: true });
+/** Creates the folder of such a file. Only the data folder may be missing, because opening a database file creates its folder. */
+export async function makeFolderOf(path: string, { dataFolder }: Pick<Place, 'dataFolder'>): Promise<void> {
+  if (path.startsWith(dataFolder)) await mkdir(dataFolder, { mode: 0o700, recursive: true });
 }
 
 /**

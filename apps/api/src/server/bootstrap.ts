@@ -74,22 +74,22 @@ export async function recoverAdministrator(services: BootstrapServices): Promise
  */
 export async function bootstrapToFile(
   services: BootstrapServices,
-  { databaseUrl, bootstrapApiKey }: Pick<Config, 'databaseUrl' | 'bootstrapApiKey'>,
+  config: Pick<Config, 'databaseUrl' | 'dataFolder' | 'bootstrapApiKey'>,
 ): Promise<{ key: string; file: string } | null> {
   const what = 'QM_BOOTSTRAP_API_KEY: is not set, and the generated key';
-  const file = pathBesideDatabase(databaseUrl, 'bootstrap-key');
+  const file = pathBesideDatabase(config, 'bootstrap-key');
   // The file is written before the commit, so that a committed key is never lost. It gets its final name after the commit, so
   // that of two processes the loser does not overwrite the winner's key.
   const draft = `${file}.${process.pid}`;
   return explainUnwritable(what, file, async () => {
     const keep = async (generated: string) => {
-      await makeFolderOf(draft);
+      await makeFolderOf(draft, config);
       await rm(draft, { force: true });
       await writeFile(draft, `${generated}\n`, { flag: 'wx', mode: 0o600 });
     };
     let key: string | null = null;
     try {
-      key = await bootstrap(services, bootstrapApiKey, keep);
+      key = await bootstrap(services, config.bootstrapApiKey, keep);
     } finally {
       if (key === null) await rm(draft, { force: true });
     }

@@ -19,7 +19,7 @@ const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development ad
  * @throws {ConfigError} if that file cannot be written
  */
 export async function startDevIdentity(
-  config: Pick<Config, 'databaseUrl' | 'oidc' | 'console'>,
+  config: Pick<Config, 'databaseUrl' | 'dataFolder' | 'oidc' | 'console'>,
   { url, publicUrl, port }: { url: string; publicUrl: string; port: number },
 ): Promise<DevIdentity> {
   // Imported only if it is used: it is as large as the service itself, and production does not have it.
@@ -27,10 +27,10 @@ export async function startDevIdentity(
   const hosts = new Set(['127.0.0.1', 'localhost', '[::1]', new URL(url).hostname]);
   // Several servers may share a database or a folder, so the file name contains the server's address.
   const suffix = `sign-in-${new URL(url).host.replaceAll(/[^\w.]/g, '-')}`;
-  const secretFile = pathBesideDatabase(config.databaseUrl, suffix);
+  const secretFile = pathBesideDatabase(config, suffix);
   const what = 'QM_DEV_IDENTITY: the secret of the development identity provider';
   return explainUnwritable(what, secretFile, async () => {
-    await makeFolderOf(secretFile);
+    await makeFolderOf(secretFile, config);
     return createDevIdentity({
       issuer: `${url}/oidc`,
       ...(config.console && {

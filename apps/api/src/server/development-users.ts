@@ -13,6 +13,7 @@ import { deleteMembershipsOfUser } from '@quartermaster/db/repositories/membersh
 import { eraseUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { type Config, ConfigError } from '../config.ts';
+import { installation } from '../installation.ts';
 import { auditedWriteAsSystem, type AuditedChange } from '../platform/audit/audited-write.ts';
 import type { Services } from '../platform/services.ts';
 
@@ -39,7 +40,7 @@ export async function requireNoDevelopmentUsers(
   const count = users.length < BATCH_SIZE ? `${users.length}` : `${BATCH_SIZE} or more`;
   const what = `the database has users of the development identity provider (${count})`;
   throw new ConfigError(
-    `DATABASE_URL: ${what}: name another database, or run npm run remove-development-users, which also ends their keys and sessions`,
+    `DATABASE_URL: ${what}: name another database, or run ${installation.commandLine('remove-development-users')}, which also ends their keys and sessions`,
   );
 }
 

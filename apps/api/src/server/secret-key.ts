@@ -33,6 +33,19 @@ export async function openSecretBox(db: Database, config: KeyConfig, now: () => 
   return (await writeKeyFile(path, key)) ? box : openSecretBox(db, config, now);
 }
 
+/** What the configured key is to the secrets of a database. `unused`: there are none. */
+export type KeyState = 'opens' | 'unused' | 'missing' | 'wrong';
+
+/** Tries the configured key, or the one in the file, and changes nothing. @throws ConfigError if the file cannot be read */
+export async function stateOfSecretKey(db: Database, config: KeyConfig): Promise<KeyState> {
+  const given = config.secretKey ?? (await readKeyFile(`${sqlitePath(config.databaseUrl, ROOT)}.key`));
+  const secrets = secretBox(given ?? randomBytes(KEY_BYTES), config.formerSecretKeys);
+  const readable = await readability({ db, secrets });
+  if (readable === 'empty') return 'unused';
+  if (readable === 'some') return 'opens';
+  return given === null ? 'missing' : 'wrong';
+}
+
 /**
  * Seals a first secret, so that of several processes that start with different keys only one continues. Otherwise each would
  * seal secrets with its own key, which the others could not read.

@@ -1,8 +1,9 @@
 import pino from 'pino';
 import { type Config, VERSION } from '../config.ts';
+import { installation } from '../installation.ts';
 import type { RunningServer } from './start.ts';
 
-const DEVELOPMENT = 'This is the development start. For production use npm run serve.';
+const DEVELOPMENT = `This is the development start. For production use ${installation.commandLine('serve')}.`;
 
 /**
  * What the service prints on a terminal once it listens. It includes the bootstrap key if this start generated it. The last lines
@@ -60,5 +61,5 @@ function howToGetToken({ trustedIssuer }: RunningServer, config: Config): string
 /** The command finds the server by the same variables. */
 function devTokenCommand({ host, port }: Config): string {
   const where = `${host === '127.0.0.1' ? '' : `HOST=${host} `}${port === 8080 ? '' : `PORT=${port} `}`;
-  return `${where}npm run --silent dev-token`;
+  return `${where}${installation.commandLine('dev-token')}`;
 }

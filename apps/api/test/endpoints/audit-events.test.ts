@@ -1,5 +1,6 @@
 import * as contract from '@quartermaster/contracts/audit-events.ts';
 import { beforeAll, expect, test } from 'vitest';
+import { newTenant } from '../governance/loop-support.ts';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import {
@@ -37,7 +38,7 @@ test('an event has the actor, operation, target, changed fields, place and reque
     scheme: 'api_key',
     keyId: account.keyId,
     operation: 'create_provider',
-    target: { type: 'provider', id: created.body.id },
+    target: { type: 'provider', id: created.body.id, name: 'Hidden value', parentId: null, deleted: false },
     outcome: 'success',
     reason: null,
     decision: null,
@@ -223,11 +224,65 @@ test('list_audit_events filters by each of its parameters, and a value that matc
     [{ ...after, target_id: 'none' }, []],
     [{ ...after, outcome: 'success' }, both],
     [{ ...after, outcome: 'denied' }, []],
+    [{ ...after, decision: 'approved' }, []],
     [{ created_after: first.createdAt }, [second.id]],
     [{ ...after, created_before: second.createdAt }, [first.id]],
     [{ created_after: first.createdAt.replace('Z', '+00:00') }, [second.id]],
   ];
   await expectFilters(server, listing, rows);
+});
+
+test('a target has its name, its parent and whether it was deleted, as far as the caller may read it', async () => {
+  const { key, id, keyId } = await accountWithKey(server, { tenantId: 'names-1' });
+  const as = { key };
+  const post = (path: string, body: object) => server.ok('POST', path, { as, body });
+  const provider = await post('/v1/providers', { name: 'named', displayName: 'Named one', kind: 'llm' });
+  const item = await post(`/v1/providers/${provider.id}/inventory`, { kind: 'model', name: 'gpt-5' });
+  const secret = await server.ok('PUT', `/v1/providers/${provider.id}/credential`, {
+    as,
+    body: { secret: 'a secret' },
+  });
+  const gateway = await post('/v1/gateways', { name: 'edge', providerIds: [provider.id] });
+  const session = await post(`/v1/gateways/${gateway.id}/sessions`, {});
+  const spec = { declares: [{ provider: 'named', kind: 'model', name: 'gpt-5' }] };
+  const manifest = await post('/v1/manifests', { name: 'bot', kind: 'agent', spec });
+  const gone = await post('/v1/gateways', { name: 'gone' });
+  await server.ok('DELETE', `/v1/gateways/${gone.id}`, { as });
+  const target = (type: string, target: object) => ({ type, parentId: null, deleted: false, ...target });
+  const rows: [string, object][] = [
+    [provider.id, target('provider', { name: 'Named one' })],
+    [item.id, target('inventory_item', { name: 'gpt-5', parentId: provider.id })],
+    [secret.id, target('provider_credential', { name: 'Named one', parentId: provider.id })],
+    [gateway.id, target('gateway', { name: 'edge' })],
+    [session.id, target('gateway_session', { name: 'edge', parentId: gateway.id })],
+    [manifest.id, target('manifest', { name: 'bot' })],
+    [gone.id, target('gateway', { name: 'gone', deleted: true })],
+    [keyId, target('api_key', { name: expect.any(String), parentId: id })],
+    [id, target('service_account', { name: id })],
+    ['names-1', target('tenant', { name: 'names-1' })],
+  ];
+  for (const [targetId, expected] of rows) {
+    const [event] = await auditOf(server, { tenant_id: 'names-1', target_id: targetId });
+    expect(event?.target, targetId).toEqual({ id: targetId, ...expected });
+  }
+  const auditor = await accountWithKey(server, { tenantId: 'names-1' }, ['audit_events:read']);
+  const { items } = await server.ok('GET', `${PATH}?target_id=${provider.id}`, { as: { key: auditor.key } });
+  expect(items[0].target).toEqual(target('provider', { id: provider.id, name: null }));
+});
+
+test('events are filtered by what was decided', async () => {
+  const tenant = await newTenant(server);
+  await tenant.see('one');
+  await tenant.see('two');
+  for (const [name, decision] of [
+    ['one', 'approved'],
+    ['two', 'rejected'],
+  ] as const)
+    await tenant.review((await tenant.observation(name)).id, decision);
+  const found = async (decision: string) => auditOf(server, { tenant_id: tenant.tenantId, decision });
+  expect((await found('approved')).map(({ target }) => target.name)).toEqual(['one']);
+  expect((await found('rejected')).map(({ target }) => target.name)).toEqual(['two']);
+  expect(await found('withdrawn')).toEqual([]);
 });
 
 test('list_audit_events walks all pages while events are written', async () => {

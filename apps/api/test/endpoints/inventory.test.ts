@@ -184,6 +184,45 @@ test('get_provider_inventory filters by kind, status and text, and a value that 
   await expectFilters(server, { path, as }, rows);
 });
 
+test('list_inventory_items finds items of all providers by each of its filters, and none of a deleted one', async () => {
+  const first = await providerIn('all-items');
+  const second = await providerIn('all-items');
+  const gone = await providerIn('all-items');
+  const { as } = first;
+  const search = await declare(first.path, as, { name: 'Search files' });
+  const model = await declare(second.path, as, { kind: 'model', name: 'search-model', status: 'blocked' });
+  await declare(gone.path, as, { name: 'search-gone' });
+  await server.ok('DELETE', `/v1/providers/${gone.id}`, { as });
+  const both = [search.id, model.id];
+  const path = '/v1/inventory-items';
+  await expectFilters(server, { path, as }, [
+    [{}, both],
+    [{ text: 'SEARCH' }, both],
+    [{ text: 'files' }, [search.id]],
+    [{ text: '%' }, []],
+    [{ kind: 'model' }, [model.id]],
+    [{ status: 'blocked' }, [model.id]],
+    [{ tenant_id: 'all-items', sub_tenant_id: '' }, both],
+    [{ sub_tenant_id: 'eu' }, []],
+  ]);
+  const listed = await server.ok('GET', `${path}?text=files`, { as });
+  expect(listed.items).toEqual([search]);
+});
+
+test('list_inventory_items walks all pages while items are declared', async () => {
+  const { as, path } = await providerIn('all-pages');
+  await expectStablePages(server, { path: '/v1/inventory-items', as }, async () => {
+    // An id contains the time, in milliseconds.
+    server.travel(1);
+    return (await declare(path, as)).id;
+  });
+  await expectOwnCursorsOnly(
+    server,
+    { path: '/v1/inventory-items', filter: { text: 'tool' }, as },
+    { filter: { text: 'other' }, list: { path: '/v1/gateways' }, principal: server.admin },
+  );
+});
+
 test('get_provider_inventory walks all pages while items are declared', async () => {
   const { as, path } = await providerIn('pages-1');
   await expectStablePages(server, { path, as }, async () => (await declare(path, as)).id);

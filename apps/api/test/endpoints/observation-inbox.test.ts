@@ -223,6 +223,33 @@ describe('list_runtime_observations', () => {
       name: ['alpha', 'beta two', 'Gamma'],
       first_seen_at: ['alpha', 'Gamma', 'beta two'],
       last_seen_at: ['Gamma', 'alpha', 'beta two'],
+      status: ['Gamma', 'alpha', 'beta two'],
+    };
+    for (const [sort, names] of Object.entries(orders)) {
+      for (const limit of [1, 2, 3]) {
+        const items = await all(server, `/v1/runtime-observations?sort=${sort}&limit=${limit}`, tenant.operator);
+        expect(namesOf(items), `${sort} ${limit}`).toEqual(names);
+      }
+    }
+  });
+
+  test('sorts by provider, status and decision, with any page size', async () => {
+    const tenant = await newTenant(server);
+    const at = (provider: string, name: string) => chat(name, { 'gen_ai.provider.name': provider });
+    await sendSpans(server, tenant.sender, [at('Zeta', 'first'), at('alpha', 'second'), at('mid', 'third')]);
+    for (const [name, decision] of [
+      ['third', 'approved'],
+      ['second', 'rejected'],
+    ] as const) {
+      server.travel(1000);
+      await tenant.review((await tenant.observation(name)).id, decision);
+    }
+    // After this time, what was sent before counts as unchanged.
+    server.travel(5 * MINUTE_MS);
+    const orders = {
+      provider: ['second', 'third', 'first'],
+      status: ['first', 'second', 'third'],
+      reviewed_at: ['second', 'third', 'first'],
     };
     for (const [sort, names] of Object.entries(orders)) {
       for (const limit of [1, 2, 3]) {

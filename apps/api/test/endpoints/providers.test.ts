@@ -51,7 +51,7 @@ test('create_provider stores the given fields, and defaults for the others', asy
   const [event, ...others] = await auditOf(server, { target_id: bare.id });
   expect(others).toEqual([]);
   expect(event).toMatchObject({ operation: 'create_provider', outcome: 'success', tenantId: 'create-1' });
-  expect(event.target).toEqual({ type: 'provider', id: bare.id });
+  expect(event.target).toEqual({ type: 'provider', id: bare.id, name: bare.name, parentId: null, deleted: false });
 });
 
 // Regression: the refusal repeated the password.

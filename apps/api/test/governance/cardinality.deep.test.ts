@@ -44,7 +44,7 @@ test('calls beyond an account’s share of observations are counted, open one ta
   expect(limitTasks).toMatchObject([
     { subject: { type: 'tenant', id: tenant.tenantId }, priority: 'high', subTenantId: null },
   ]);
-  expect(limitTasks[0]?.title).toContain(`${tenant.sender.principal} reached its share`);
+  expect(limitTasks[0]?.title).toContain(`The service account ${tenant.sender.id} reached its share`);
 
   // Other tenants are not affected.
   const other = await newTenant(server);

@@ -101,7 +101,7 @@ test('regression: the junk names of one account leave room for what another acco
   expect(after['tenant']).toBe(before['tenant']);
   const limitTasks = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
   expect(limitTasks.map(({ title }): string => title)).toEqual([
-    `${greedy.principal} reached its share of the tenant's limit of 40 observations: its new ones are not observed`,
+    `The service account ${greedy.id} reached its share of the tenant's limit of 40 observations: its new ones are not observed`,
   ]);
   await expectRightCounters(tenant);
 });

@@ -1,5 +1,6 @@
 import {
   listAgents,
+  listInventoryItems,
   listRuntimeObservations,
   listUsers,
   type Scope,
@@ -16,7 +17,15 @@ import { useUrlParameter } from '../data/url-state.ts';
 /** Where a record is shown: a path of the console, and what its address has beside the tenant. */
 export type Target = { path: string; search?: Record<string, string | undefined> };
 
-export type Found = { id: string; group: string; label: string; hint?: string; target: Target };
+export type Found = {
+  id: string;
+  group: string;
+  label: string;
+  hint?: string;
+  target: Target;
+  /** Of what is used and of what is declared: the same for both. */
+  subject?: string;
+};
 
 /** Of each kind of record. A longer list is what the screens are for. */
 const MAX_OF_KIND = 5;
@@ -47,15 +56,39 @@ const used = (kind: 'model' | 'tool', group: string): Kind => ({
   find: async (search) => {
     const query = { ...inQuery(search), kind };
     const { data } = await listRuntimeObservations({ query, signal: search.signal, throwOnError: true });
-    return data.items.map(({ id, name, status, tenantId }) => ({
+    return data.items.map(({ id, providerId, name, status, tenantId }) => ({
       id,
       group,
       label: name,
       hint: `${group}, ${status}, ${tenantId}`,
       target: { path: '/inbox', search: { view: 'all', item: id } },
+      subject: JSON.stringify([providerId, kind, name]),
     }));
   },
 });
+
+const declared = (kind: 'model' | 'tool', group: string): Kind => ({
+  scope: 'providers:read',
+  find: async (search) => {
+    const query = { ...inQuery(search), kind };
+    const { data } = await listInventoryItems({ query, signal: search.signal, throwOnError: true });
+    return data.items.map(({ id, providerId, name, status, tenantId }) => ({
+      id,
+      group,
+      label: name,
+      hint: `${group}, declared as ${status}, ${tenantId}`,
+      target: { path: `/providers/${providerId}`, search: { view: 'inventory', item: id } },
+      subject: JSON.stringify([providerId, kind, name]),
+    }));
+  },
+});
+
+/** What agents use is shown where it is decided about, and not where it is declared, too. */
+function withoutRepeated(found: readonly Found[]): Found[] {
+  return found.filter(
+    ({ subject }, index) => subject === undefined || found.findIndex((other) => other.subject === subject) === index,
+  );
+}
 
 const KINDS: Readonly<Record<string, Kind>> = {
   agents: {
@@ -73,6 +106,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
   models: used('model', 'Model'),
   tools: used('tool', 'Tool'),
+  declaredModels: declared('model', 'Model'),
+  declaredTools: declared('tool', 'Tool'),
   people: {
     scope: 'users:read',
     find: async (search) => {
@@ -160,7 +195,7 @@ export function useFound(typed: string): { found: Found[]; isSearching: boolean;
       const kinds = Object.values(KINDS).filter(({ scope }) => holdsWithin(me, scope, tenant));
       const results = await Promise.allSettled(kinds.map(({ find }) => find({ text: paused, tenant, signal })));
       return {
-        found: results.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
+        found: withoutRepeated(results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))),
         hasFailed: results.some(({ status }) => status === 'rejected'),
       };
     },

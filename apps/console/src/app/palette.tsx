@@ -74,7 +74,7 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
     <div onKeyDown={onKeyDown}>
       <input
         className={classes.input}
-        placeholder="A screen, an action, or the name or id of a record"
+        placeholder="Screen, action, or name or id of a record"
         role="combobox"
         aria-label="Command"
         aria-expanded

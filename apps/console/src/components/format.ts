@@ -42,7 +42,7 @@ export function parseMicroUsd(text: string): number | null {
   return whole === undefined ? null : Number(whole) * 1e6 + Number(decimals.padEnd(6, '0'));
 }
 
-/** A duration in three significant digits: `0.4 ms`, `72 ms`, `1.35 s`, `2 min 5 s`. */
+/** A duration in three significant digits: `0.4 ms`, `72 ms`, `1.35 s`, `2 min 5 s`, `24 h`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1) return `${Number(milliseconds.toPrecision(2))} ms`;
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
@@ -50,7 +50,7 @@ export function formatDuration(milliseconds: number): string {
   if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${Math.floor(minutes / 60)} h${minutes % 60 === 0 ? '' : ` ${minutes % 60} min`}`;
 }
 
 const UNITS = [

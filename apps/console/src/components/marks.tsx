@@ -28,7 +28,8 @@ export function MeaningMark({ meaning, children }: { meaning: Meaning; children?
   );
 }
 
-const BARS = { low: 1, medium: 2, high: 3 } as const;
+/** The levels of risk in their order. */
+export const RISK_RANK = { low: 1, medium: 2, high: 3 } as const satisfies Record<ObservationRisk['level'], number>;
 
 /** The risk as rising bars and a word. It has no colour: the three colours mean other things. */
 export function RiskMark({ level }: { level: ObservationRisk['level'] }): ReactNode {
@@ -44,7 +45,7 @@ export function RiskMark({ level }: { level: ObservationRisk['level'] }): ReactN
             height={bar * 4}
             rx="0.5"
             fill="currentColor"
-            opacity={bar <= BARS[level] ? 1 : 0.2}
+            opacity={bar <= RISK_RANK[level] ? 1 : 0.2}
           />
         ))}
       </svg>

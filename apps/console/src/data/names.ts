@@ -1,4 +1,4 @@
-import { listProviders, listUsers, type Provider } from '@quartermaster/client';
+import { listProviders, listUsers, type Provider, searchServiceAccounts, type User } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { holds, useMe } from './me.ts';
@@ -31,30 +31,68 @@ export function useProviders(): Providers {
 
 /** What people call a provider. */
 export function providerLabel(provider: Provider | undefined, id: string): string {
-  return provider === undefined ? id : (provider.displayName ?? provider.name);
+  return provider === undefined ? unnamed('provider', id) : (provider.displayName ?? provider.name);
 }
 
-/** The name of `user:<id>`, as far as the caller may read users; else the text itself, shortened. */
-export function usePrincipalName(principal: string | null): string {
-  const me = useMe();
-  const userId = principal?.startsWith('user:') ? principal.slice('user:'.length) : null;
-  const isMe = principal !== null && principal === me.principal;
-  const mayRead = userId !== null && !isMe && holds(me, 'users:read');
+/** A record whose name the caller may not read. The end of its id tells it apart from others. */
+function unnamed(what: string, id: string): string {
+  return `${what} …${id.slice(-4)}`;
+}
+
+/** A user, as far as the caller may read users. */
+export function useUser(id: string | null): User | undefined {
+  const mayRead = holds(useMe(), 'users:read');
   // The list, because a single user may be out of reach, and browsers write every 404 to the console as an error.
-  const { data: user } = useQuery({
+  const { data } = useQuery({
     queryKey: ['users-for-names'],
     queryFn: ({ signal }) =>
       readAll(async (cursor) => {
         const query = { limit: 100, ...(cursor !== undefined && { cursor }) };
         return (await listUsers({ query, signal, throwOnError: true })).data;
       }, MAX_USERS),
-    select: ({ items }) => items.find(({ id }) => id === userId),
-    enabled: mayRead,
+    select: ({ items }) => items.find((user) => user.id === id),
+    enabled: mayRead && id !== null,
     staleTime: STALE_MS,
     retry: false,
   });
+  return data;
+}
+
+const ACCOUNT = /^service_account:([^/]*)\/(.+)$/;
+
+/** Whether the service made the id of an account. An id that a person chose is a name itself. */
+export function isGeneratedAccountId(id: string): boolean {
+  return /^sa_[0-9a-z]{26}$/.test(id);
+}
+
+/** What people call an account: its id, or its name if the service made the id. */
+export function useAccountName(tenantId: string, id: string): string {
+  const isGenerated = isGeneratedAccountId(id);
+  const mayRead = holds(useMe(), 'service_accounts:read');
+  const { data } = useQuery({
+    queryKey: ['account-for-name', tenantId, id],
+    queryFn: async ({ signal }) => {
+      const { data: page } = await searchServiceAccounts({ body: { tenantId, ids: [id] }, signal, throwOnError: true });
+      return page.items[0] ?? null;
+    },
+    enabled: isGenerated && mayRead,
+    staleTime: STALE_MS,
+    retry: false,
+  });
+  if (!isGenerated) return id;
+  return data == null ? unnamed('account', id) : (data.displayName ?? data.name);
+}
+
+/** The name of `user:<id>` or `service_account:<tenant>/<id>`, as far as the caller may read it; else what tells it apart. */
+export function usePrincipalName(principal: string | null): string {
+  const me = useMe();
+  const userId = principal?.startsWith('user:') ? principal.slice('user:'.length) : null;
+  const isMe = principal !== null && principal === me.principal;
+  const user = useUser(isMe ? null : userId);
+  const [, tenantId = '', accountId = ''] = ACCOUNT.exec(principal ?? '') ?? [];
+  const account = useAccountName(tenantId, accountId);
   if (principal === null) return 'none';
   if (isMe) return me.displayName ?? me.email ?? 'you';
-  if (user !== undefined) return user.displayName ?? user.email ?? user.id;
-  return principal.startsWith('service_account:') ? principal.slice('service_account:'.length) : principal;
+  if (userId !== null) return user?.displayName ?? user?.email ?? unnamed('person', userId);
+  return account === '' ? principal : `${tenantId}/${account}`;
 }

@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGatewayDenials, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listObservationDenials, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewayDenialsData, ListGatewayDenialsError, ListGatewayDenialsResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListObservationDenialsData, ListObservationDenialsError, ListObservationDenialsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGatewayDenials, listGateways, listGatewaySessionGrants, listGatewaySessions, listInventoryItems, listManifests, listMemberships, listMySessions, listObservationDenials, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewayDenialsData, ListGatewayDenialsError, ListGatewayDenialsResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListInventoryItemsData, ListInventoryItemsError, ListInventoryItemsResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListObservationDenialsData, ListObservationDenialsError, ListObservationDenialsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -616,6 +616,58 @@ export const getGraphOptions = (options?: Options<GetGraphData>) => queryOptions
     },
     queryKey: getGraphQueryKey(options)
 });
+
+export const listInventoryItemsQueryKey = (options?: Options<ListInventoryItemsData>) => createQueryKey('listInventoryItems', options);
+
+/**
+ * List inventory items of all providers
+ *
+ * Lists the items at all providers in the caller's reach, newest first, for example to find the provider that offers a model. Items of deleted providers are left out.
+ */
+export const listInventoryItemsOptions = (options?: Options<ListInventoryItemsData>) => queryOptions<ListInventoryItemsResponse, ListInventoryItemsError, ListInventoryItemsResponse, ReturnType<typeof listInventoryItemsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listInventoryItems({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listInventoryItemsQueryKey(options)
+});
+
+export const listInventoryItemsInfiniteQueryKey = (options?: Options<ListInventoryItemsData>): QueryKey<Options<ListInventoryItemsData>> => createQueryKey('listInventoryItems', options, true);
+
+/**
+ * List inventory items of all providers
+ *
+ * Lists the items at all providers in the caller's reach, newest first, for example to find the provider that offers a model. Items of deleted providers are left out.
+ */
+export const listInventoryItemsInfiniteOptions = (options?: Options<ListInventoryItemsData>) => {
+    const opts = infiniteQueryOptions<ListInventoryItemsResponse, ListInventoryItemsError, InfiniteData<ListInventoryItemsResponse>, QueryKey<Options<ListInventoryItemsData>>, string | null | Pick<QueryKey<Options<ListInventoryItemsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListInventoryItemsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listInventoryItems({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listInventoryItemsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 export const listManifestsQueryKey = (options?: Options<ListManifestsData>) => createQueryKey('listManifests', options);
 

@@ -25,6 +25,7 @@ export type AuditEventFilter = {
   operation?: string | null | undefined;
   targetId?: string | null | undefined;
   outcome?: string | null | undefined;
+  decision?: AuditEvent['decision'] | undefined;
   createdAfter?: string | null | undefined;
   createdBefore?: string | null | undefined;
 };
@@ -94,10 +95,10 @@ export async function listAuditEvents(
   filter: AuditEventFilter,
   page: PageRequest,
 ): Promise<Page<AuditEvent>> {
-  const { actorId, operation, targetId, outcome, createdAfter, createdBefore } = filter;
+  const { actorId, operation, targetId, outcome, decision, createdAfter, createdBefore } = filter;
   const { rows, next } = await listRows(db, scope, page, {
     table: 'audit_events',
-    hasUnindexedFilter: [actorId, operation, targetId, outcome].some((one) => one != null),
+    hasUnindexedFilter: [actorId, operation, targetId, outcome, decision].some((one) => one != null),
     times: { after: createdAfter, before: createdBefore },
     rows: (range) => eventRows(db, filter, range).execute(),
   });
@@ -110,6 +111,7 @@ function eventRows(db: Database, filter: AuditEventFilter, range: KeysetRange) {
   if (filter.operation != null) query = query.where('operation', '=', filter.operation);
   if (filter.targetId != null) query = query.where('target_id', '=', filter.targetId);
   if (filter.outcome != null) query = query.where('outcome', '=', filter.outcome as AuditEvent['outcome']);
+  if (filter.decision != null) query = query.where('decision', '=', filter.decision);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   return query.$call(inKeysetRange(range));
 }

@@ -9,8 +9,16 @@ import { type CredentialFilter, selectCredentials, toCredential } from './creden
 export type ExpiringCredential = TenantPlace &
   Pick<Credential, 'id' | 'name' | 'prefix' | 'ownerId'> & {
     kind: 'api_key' | 'provider_secret';
+    /** What people call the account or provider that has it. */
+    ownerName: string | null;
     expiresAt: string;
   };
+
+const OWNER_NAME = sql<string | null>`case credentials.kind
+  when 'api_key' then (select coalesce(display_name, name) from service_accounts as account
+    where account.tenant_id = credentials.tenant_id and account.id = credentials.owner_id)
+  else (select coalesce(display_name, name) from providers as provider
+    where provider.tenant_id = credentials.tenant_id and provider.id = credentials.owner_id) end`;
 
 /** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
 const UNFINISHED_ROTATION = sql<SqlBool>`
@@ -30,6 +38,7 @@ export async function listExpiringCredentials(
   const rows = await db
     .selectFrom('credentials')
     .select(['id', 'tenant_id', 'sub_tenant_id', 'kind', 'name', 'prefix', 'owner_id', 'expires_at'])
+    .select(OWNER_NAME.as('owner_name'))
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', now.toISOString())
     .where('expires_at', '<=', before.toISOString())
@@ -59,6 +68,7 @@ export async function listExpiringCredentials(
     name: row.name,
     prefix: row.prefix,
     ownerId: row.owner_id,
+    ownerName: row.owner_name,
     expiresAt: row.expires_at ?? '',
   }));
 }

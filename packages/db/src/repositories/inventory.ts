@@ -2,7 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { BY_ID, inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import {
   type Page,
@@ -306,17 +306,44 @@ export async function listInventory(
   return { items: rows.map(toInventoryItem), next };
 }
 
-function itemRows(db: Database, filter: InventoryFilter, range: KeysetRange) {
-  let query = db
-    .selectFrom('inventory_items')
-    .selectAll()
-    .select(listedAt)
-    .where('provider_id', '=', filter.providerId)
-    .where(inScope(range.scope));
+/** The items of all providers that are not deleted, newest first. */
+export async function listInventoryItems(
+  db: Database,
+  scope: TenantScope,
+  filter: Omit<InventoryFilter, 'providerId'>,
+  page: PageRequest,
+): Promise<Page<InventoryItem>> {
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'inventory_items',
+    order: BY_ID,
+    hasUnindexedFilter: true,
+    rows: (range) =>
+      filteredItems(db, filter)
+        .where(inScope(range.scope))
+        .where(OF_EXISTING_PROVIDER)
+        .$call(inKeysetRange(range, BY_ID))
+        .execute(),
+  });
+  return { items: rows.map(toInventoryItem), next };
+}
+
+const OF_EXISTING_PROVIDER = sql<SqlBool>`exists (
+  select 1 from providers where providers.tenant_id = inventory_items.tenant_id
+    and providers.id = inventory_items.provider_id and providers.status <> 'deleted')`;
+
+function itemRows(db: Database, { providerId, ...filter }: InventoryFilter, range: KeysetRange) {
+  return filteredItems(db, filter)
+    .where('provider_id', '=', providerId)
+    .where(inScope(range.scope))
+    .$call(inKeysetRange(range));
+}
+
+function filteredItems(db: Database, filter: Omit<InventoryFilter, 'providerId'>) {
+  let query = db.selectFrom('inventory_items').selectAll().select(listedAt);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
   if (filter.status != null) query = query.where('status', '=', filter.status as InventoryItem['status']);
   if (filter.text != null) query = query.where(containsAsciiText('name', filter.text));
-  return query.$call(inKeysetRange(range));
+  return query;
 }
 
 /** @param place the place of the provider. @throws DuplicateKeyError if the provider has an item with this kind and name key */

@@ -1,4 +1,9 @@
-import type { ObservationView, RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import {
+  type ObservationView,
+  type RiskLevel,
+  RiskLevelSchema,
+  type RuntimeObservation,
+} from '@quartermaster/contracts/runtime-observations.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
@@ -13,7 +18,7 @@ export type ObservationSelection = {
   unknown?: boolean | null | undefined;
   status?: string | null | undefined;
   view?: ObservationView | null | undefined;
-  minRisk?: 'low' | 'medium' | 'high' | null | undefined;
+  minRisk?: RiskLevel | null | undefined;
   providerId?: string | null | undefined;
   kind?: string | null | undefined;
   name?: string | null | undefined;
@@ -70,7 +75,15 @@ async function listByCreation(
 const CLOCK_TOLERANCE_MS = 60_000;
 
 /** What observations can be sorted by, beside their creation. */
-export type ObservationOrder = 'last_seen_at' | 'first_seen_at' | 'risk' | 'calls' | 'name';
+export type ObservationOrder =
+  | 'last_seen_at'
+  | 'first_seen_at'
+  | 'risk'
+  | 'calls'
+  | 'name'
+  | 'provider'
+  | 'status'
+  | 'reviewed_at';
 
 /**
  * Sorts by another order than that of creation. No index serves it, because most of these values change with every span. So the
@@ -113,7 +126,7 @@ async function sortedKeys(
   selection: ObservationSelection,
   { order, limit, after }: { order: ObservationOrder; limit: number; after: PageKey | null },
 ): Promise<SortKey[]> {
-  const sortOrder = ORDERS[order];
+  const sortOrder = orderOf(db, order);
   const conditions = [...conditionsOf(selection), sortsAfter(sortOrder, after)];
   const keys = await selectFromAll(db, scope, {
     ...TABLE,
@@ -311,23 +324,47 @@ const IN_VIEW: Record<ObservationView, Expression<SqlBool>> = {
   denied: sql<SqlBool>`denials > 0`,
 };
 
-const LEVELS_FROM = { low: null, medium: ['medium', 'high'], high: ['high'] } as const;
+const LEVELS = RiskLevelSchema.options;
 
 /** A quote inside a JSON text is escaped, so only the member itself has this form. */
-function hasRisk(level: 'low' | 'medium' | 'high'): Expression<SqlBool> {
+function hasRisk(level: RiskLevel): Expression<SqlBool> {
   return sql<SqlBool>`risk like ${sql.lit(`%"level":"${level}"%`)}`;
 }
 
-const ORDERS: Record<ObservationOrder, SortOrder> = {
+/** What comes last first. */
+const STATUSES = ['resolved', 'approved', 'ignored', 'rejected', 'open'] as const;
+
+/** A digit that is the higher, the later in the list the condition is that a row meets. */
+function rankOf(conditions: readonly Expression<SqlBool>[]) {
+  const cases = conditions.map((condition, index) => sql`when ${condition} then ${sql.lit(String(index + 1))}`);
+  return sql<string>`case ${sql.join(cases, sql` `)} else '0' end`;
+}
+
+function orderOf(db: Database, order: ObservationOrder): SortOrder {
+  if (order !== 'reviewed_at') return ORDERS[order];
+  const review = isPostgres(db) ? sql`review::json` : sql`review`;
+  // What has no decision comes last.
+  return { value: sql`coalesce(${review} ->> 'reviewedAt', '')` };
+}
+
+const ORDERS: Record<Exclude<ObservationOrder, 'reviewed_at'>, SortOrder> = {
   last_seen_at: { value: sql`last_seen_at` },
   first_seen_at: { value: sql`first_seen_at` },
   // Those with the same risk by their last sight.
   risk: {
-    value: sql`case when ${hasRisk('high')} then '3' when ${hasRisk('medium')} then '2' else '1' end || last_seen_at`,
+    value: sql`${rankOf(LEVELS.map(hasRisk))} || last_seen_at`,
   },
   // All numbers of calls have 17 digits then.
   calls: { value: sql`cast(10000000000000000 + occurrences as text)` },
   name: { value: sql`lower(name)`, isAscending: true },
+  provider: {
+    value: sql`coalesce((select lower(coalesce(provider.display_name, provider.name)) from providers as provider
+      where provider.tenant_id = runtime_observations.tenant_id and provider.id = runtime_observations.provider_id), '')`,
+    isAscending: true,
+  },
+  status: {
+    value: sql`${rankOf(STATUSES.map((status) => sql<SqlBool>`status = ${sql.lit(status)}`))} || last_seen_at`,
+  },
 };
 
 function conditionsOf(selection: ObservationSelection): Expression<SqlBool>[] {
@@ -337,8 +374,10 @@ function conditionsOf(selection: ObservationSelection): Expression<SqlBool>[] {
   if (unknown != null) add(sql`unknown = ${toFlag(unknown)}`);
   if (status != null) add(sql`status = ${status}`);
   if (view != null) add(IN_VIEW[view]);
-  const levels = minRisk == null ? null : LEVELS_FROM[minRisk];
-  if (levels !== null) add(sql`(${sql.join(levels.map(hasRisk), sql` or `)})`);
+  if (minRisk != null && minRisk !== LEVELS[0]) {
+    const levels = LEVELS.slice(LEVELS.indexOf(minRisk));
+    add(sql`(${sql.join(levels.map(hasRisk), sql` or `)})`);
+  }
   if (providerId != null) add(sql`provider_id = ${providerId}`);
   if (kind != null) add(sql`kind = ${kind}`);
   if (name != null) add(sql`name = ${name}`);

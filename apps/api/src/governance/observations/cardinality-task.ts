@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { findServiceAccounts } from '@quartermaster/db/repositories/service-accounts.ts';
+import { scopeOf, type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import type { Filled } from '../../platform/fair-share.ts';
 import { REOPEN_AFTER_MS } from './observation-tasks.ts';
 
@@ -17,8 +18,16 @@ export async function openCardinalityTask(
   const place = { tenantId, subTenantId: null };
   const last = await findLastOperatorTask(db, scopeOf(place), cardinalityTask(tenantId), now);
   if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) < REOPEN_AFTER_MS) return;
-  const title = titleOf(full, { sender, subTenantId });
+  const title = titleOf(full, { sender: await nameOfSender(db, sender, now), subTenantId });
   await openOperatorTask(db, place, { ...cardinalityTask(tenantId), title, priority: 'high' }, now);
+}
+
+/** What people call the sender. Not all who see the task may read the names of users. */
+async function nameOfSender(db: Database, sender: string, now: Date): Promise<string> {
+  const [, tenantId = '', id] = /^service_account:([^/]*)\/(.+)$/.exec(sender) ?? [];
+  if (id === undefined) return 'A user';
+  const [account] = await findServiceAccounts(db, wholeTenant(tenantId), id, now);
+  return `The service account ${account?.displayName ?? account?.name ?? id}`;
 }
 
 function titleOf(

@@ -2,8 +2,11 @@ import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import {
+  highestRisk,
   RISK_FACTORS,
   type RiskFactor,
+  type RiskLevel,
+  RiskLevelSchema,
   type RuntimeObservation,
 } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ProviderUse } from '@quartermaster/db/repositories/provider-uses.ts';
@@ -28,8 +31,6 @@ type RiskInputs = {
 
 /** How long the first use of a provider by an account counts as a risk. */
 const FIRST_USE_MS = 7 * 24 * 3600 * 1000;
-
-const LEVELS = ['high', 'medium', 'low'] as const;
 
 /** Whether the inventory blocks what agents use, or its provider is disabled. */
 export function isBlockedUse({ risk }: Pick<RuntimeObservation, 'risk'>): boolean {
@@ -80,7 +81,7 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
     );
   }
   if (evidence.errors > 0) add('call_errors', `${evidence.errors} of its calls ended in an error.`);
-  return { level: LEVELS.find((level) => factors.some(({ factor }) => levelOf(factor) === level)) ?? 'low', factors };
+  return { level: highestRisk(factors.map(({ factor }) => levelOf(factor))) ?? 'low', factors };
 }
 
 const DENIED_BECAUSE: Readonly<Record<Denial, string>> = {
@@ -103,8 +104,8 @@ function whyUnknown(item: InventoryItem | undefined): string {
   return `A sync found it after the first one, and no person has decided about it.${renamed}`;
 }
 
-function levelOf(factor: RiskFactor): string {
-  return RISK_FACTORS[factor].split(':', 1)[0] ?? '';
+function levelOf(factor: RiskFactor): RiskLevel {
+  return RiskLevelSchema.options.find((level) => RISK_FACTORS[factor].startsWith(`${level}:`)) ?? 'low';
 }
 
 /** The first use is a risk only if another account used the provider before. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import express, { type Router } from 'express';
+import { installation } from '../../installation.ts';
 import { fixedAnswer } from '../rest/fixed-answer.ts';
 
 /** The files of Swagger UI that are served. No other file of the package is reachable. */
@@ -18,7 +18,7 @@ const ASSETS = {
  * Mount it at a separate path such as `/docs`.
  */
 export function docsRouter({ openApiPath }: { openApiPath: string }): Router {
-  const folder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+  const folder = installation.folderOf('swagger-ui-dist');
   const router = express.Router({ strict: true });
   router.get('/', (req, res) => {
     // Relative URLs of the page resolve only if its own URL ends with a slash. The redirect is relative, because a proxy may have

@@ -1,5 +1,5 @@
 import { type AgentRisk, MAX_RISK_CAUSES } from '@quartermaster/contracts/agents.ts';
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { highestRisk, type RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { type AgentSeries, findRisksInPlace, type ObservedRisk } from '@quartermaster/db/repositories/agents.ts';
@@ -7,9 +7,6 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
 /** Subjects whose risks are read before the event loop gets a turn. */
 const SUBJECTS_AT_ONCE = 1000;
-
-/** The worst first. */
-const LEVELS = ['high', 'medium', 'low'] as const;
 
 type Observed = Pick<RuntimeObservation, 'id' | 'providerId' | 'kind' | 'name' | 'risk'>;
 
@@ -48,7 +45,7 @@ function subjectOf({ providerId, kind, nameKey }: Pick<ObservedRisk, 'providerId
 /** The highest risk of some observations, and those that have it. Null without observations. */
 export function worstRisk(observations: readonly Observed[]): AgentRisk | null {
   const distinct = [...new Map(observations.map((one) => [one.id, one])).values()];
-  const level = LEVELS.find((each) => distinct.some(({ risk }) => risk.level === each));
+  const level = highestRisk(distinct.map(({ risk }) => risk.level));
   if (level === undefined) return null;
   const worst = level === 'low' ? [] : distinct.filter(({ risk }) => risk.level === level);
   const causes = worst

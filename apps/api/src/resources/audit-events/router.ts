@@ -3,6 +3,7 @@ import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts'
 import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { endpoint, router } from '../../http/trpc.ts';
+import { withTargetNames } from './target-names.ts';
 import { verify } from './verify.ts';
 
 export const auditEventsRouter = router({
@@ -14,10 +15,14 @@ export const auditEventsRouter = router({
       operation: query.operation,
       targetId: query.target_id,
       outcome: query.outcome,
+      decision: query.decision,
       createdAfter: query.created_after,
       createdBefore: query.created_before,
     };
-    return answerPage(ctx, input, scope, (page) => listAuditEvents(ctx.services.db, scope, filter, page));
+    return answerPage(ctx, input, scope, async (page) => {
+      const { items, next } = await listAuditEvents(ctx.services.db, scope, filter, page);
+      return { items: await withTargetNames(ctx, items), next };
+    });
   }),
   verify: endpoint(contract.verifyAuditEvents).query(({ ctx, input }) => verify(ctx, input)),
 });

@@ -55,7 +55,8 @@ export async function updateRotationTasks({ db, now }: Pick<Services, 'db' | 'no
   return opened;
 }
 
-function titleOf({ kind, name, prefix, id, ownerId, expiresAt }: ExpiringCredential): string {
+function titleOf({ kind, name, prefix, ownerName, expiresAt }: ExpiringCredential): string {
+  const called = name ?? prefix;
   const what = kind === 'api_key' ? 'API key' : 'provider credential';
-  return `Rotate the ${what} ${name ?? prefix ?? id} of ${ownerId}, which ends at ${expiresAt}`;
+  return `Rotate the ${what}${called === null ? '' : ` ${called}`} of ${ownerName}, which ends at ${expiresAt}`;
 }

@@ -1,6 +1,7 @@
 import * as contract from '@quartermaster/contracts/inventory.ts';
-import { listInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { listInventory, listInventoryItems } from '@quartermaster/db/repositories/inventory.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { requireProvider } from '../providers/service.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
@@ -8,6 +9,11 @@ import type { CallerContext } from '../../auth/context.ts';
 import { changeItem, createItem, removeItem, requireItem } from './service.ts';
 
 export const inventoryRouter = router({
+  list: endpoint(contract.listInventoryItems).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    return answerPage(ctx, input, scope, (page) => listInventoryItems(ctx.services.db, scope, input.query, page));
+  }),
+
   get: endpoint(contract.getProviderInventory).query(async ({ ctx, input }) => {
     const provider = await requireProvider(ctx, ctx.services.db, input.path.provider_id);
     const scope = scopeOf(provider);

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { ROOT } from '../../config.ts';
+import { installation } from '../../installation.ts';
 import { type ConsoleFiles, readConsoleFiles } from './files.ts';
 import { endOf, killGroup } from './child-process.ts';
 
@@ -18,22 +17,31 @@ export type Console = {
   stop: () => Promise<void>;
 };
 
-const PROGRAM = join(ROOT, 'apps/console/build.ts');
-const FOLDER = join(ROOT, 'apps/console/dist');
-
 /** The program's first line on standard output, if the sources differ from the last build. */
 const STARTED = 'building';
 
 /** Characters of a failed build's output that are logged. */
 const MAX_OUTPUT = 2000;
 
-/**
- * Starts a child process that builds the console if its sources changed since the last build. The child also installs the
- * packages that a build needs. The API never waits for it.
- */
+/** Opens the web console. In a checkout it is built first if its sources changed since the last build. */
 export function openConsole(log: Logger): Console {
-  const child = spawn(process.execPath, [PROGRAM, '--install'], {
-    cwd: ROOT,
+  const { folder, build } = installation.console;
+  return build === null ? openBuilt(folder) : openAndBuild(log, { folder, build });
+}
+
+/** The built console of the npm package. */
+function openBuilt(folder: string): Console {
+  const state = readConsoleFiles(folder).then((files): ConsoleState => {
+    if (files === null) return { status: 'failed', reason: 'The package has no console. Install it again.' };
+    return { status: 'ready', files };
+  });
+  return { state: () => state, stop: async () => {} };
+}
+
+/** Starts a child process that also installs the packages that a build needs. The API never waits for it. */
+function openAndBuild(log: Logger, { folder, build }: { folder: string; build: string }): Console {
+  const child = spawn(process.execPath, [build, '--install'], {
+    cwd: installation.root,
     stdio: ['ignore', 'pipe', 'pipe'],
     // In its own process group, so that a stop also ends the package manager that the child may have started.
     detached: true,
@@ -41,7 +49,7 @@ export function openConsole(log: Logger): Console {
   const ended = endOf(child);
   let latest: ConsoleState = { status: 'building' };
   const finished = ended.then(async ({ code, output }) => {
-    const files = await readConsoleFiles(FOLDER);
+    const files = await readConsoleFiles(folder);
     if (code !== 0) log.warn({ output: output.slice(-MAX_OUTPUT) }, 'the console could not be built');
     if (files !== null) latest = { status: 'ready', files };
     else latest = { status: 'failed', reason: 'The console is not built. Run `npm run build` to see the error.' };

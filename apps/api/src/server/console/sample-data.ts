@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { findTenant } from '@quartermaster/db/repositories/tenants.ts';
 import express, { type Request, type RequestHandler, type Router } from 'express';
 import { principalOfSession, sessionEnded } from '../../auth/console-sessions.ts';
 import type { AuthServices } from '../../auth/trusted-issuer.ts';
-import { ROOT } from '../../config.ts';
+import { installation } from '../../installation.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { endOf, killGroup } from './child-process.ts';
 
@@ -16,12 +15,6 @@ type State = 'off' | 'absent' | 'loading' | 'present' | 'removing';
 type Answer = { state: State; problem: string | null };
 
 type Run = { state: 'loading' | 'removing'; child: ChildProcess };
-
-const INSTALL = join(ROOT, 'scripts/install.js');
-const SEED = join(ROOT, 'apps/seed/src/main.ts');
-
-/** A shell script whose arguments are Node, the installer, the program and its options. */
-const INSTALL_AND_RUN = '"$0" "$1" examples && shift && exec "$0" "$@"';
 
 /** A tenant that the seed makes. */
 const TENANT = 'northwind';
@@ -44,8 +37,9 @@ export function sampleData(services: AuthServices, url: string | null): SampleDa
   };
   const start = (state: Run['state'], options: readonly string[]) => {
     problem = null;
-    const child = spawn('sh', ['-c', INSTALL_AND_RUN, process.execPath, INSTALL, SEED, ...options], {
-      cwd: ROOT,
+    const [program, ...first] = installation.seedProgram;
+    const child = spawn(program, [...first, ...options], {
+      cwd: installation.root,
       env: { ...process.env, QM_URL: url ?? '', QM_API_KEY: '' },
       stdio: ['ignore', 'ignore', 'pipe'],
       // In its own process group, so that a stop also ends the package manager.

@@ -10,6 +10,7 @@ import {
   finishOperatorTask,
   openOperatorTask,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findServiceAccounts } from '@quartermaster/db/repositories/service-accounts.ts';
 import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
@@ -164,6 +165,8 @@ async function writeKey(
   if (records < MIN_RECORDS_FOR_TASK) return;
   // Only once for each account, even if the task was finished and nothing changed.
   if (await findLastOperatorTask(trx, scopeOf(place), task, now)) return;
-  const title = `Nothing is understood of the telemetry of service account ${id}: see its unread scopes`;
+  const [sender] = await findServiceAccounts(trx, scopeOf(place), id, now);
+  const name = sender?.displayName ?? sender?.name ?? id;
+  const title = `Nothing is understood of the telemetry of service account ${name}: see its unread scopes`;
   await openOperatorTask(trx, place, { ...task, title, priority: 'normal' }, now);
 }

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ModelInfo } from '@pydantic/genai-prices';
 import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
+import { installation } from '../../installation.ts';
 import type { TokenPrice } from './token-price.ts';
 
 /** The provider of a model, as far as it is known. */
@@ -24,7 +26,7 @@ export function loadPriceList(): Promise<PriceList> {
 
 async function load(): Promise<PriceList> {
   const { calcPrice, findProvider } = await import('@pydantic/genai-prices');
-  const manifest = await readFile(new URL('../package.json', import.meta.resolve('@pydantic/genai-prices')), 'utf8');
+  const manifest = await readFile(join(installation.folderOf('@pydantic/genai-prices'), 'package.json'), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string };
 
   function idOfProvider(provider: PricedProvider | null, model: string): string | undefined {

@@ -37,6 +37,7 @@ import { KEY_COLUMNS } from './key-columns.tsx';
 import { RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyForm } from './key-form.tsx';
 import { KeyPanel } from './key-panel.tsx';
+import classes from './accounts.module.css';
 import { SecretDialog } from './secret-dialog.tsx';
 
 /** Without the columns that are the same for all keys of one account. */
@@ -73,8 +74,16 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
       request={{ method: 'GET', path: apiPath`/v1/service-accounts/${id}/keys`, query: accountAddress(account).query }}
       actions={<Actions account={account} />}
     >
-      {mayReadKeys && <AccountTelemetry account={account} />}
-      {mayReadKeys ? <Keys account={account} created={setSecret} /> : <MissingScope scope="credentials:read" />}
+      {mayReadKeys ? (
+        <div className="split-list">
+          <div className={classes.telemetry}>
+            <AccountTelemetry account={account} />
+          </div>
+          <Keys account={account} created={setSecret} />
+        </div>
+      ) : (
+        <MissingScope scope="credentials:read" />
+      )}
       {state['new'] !== undefined && (
         <KeyForm account={account} close={() => setState({ new: undefined })} created={setSecret} />
       )}

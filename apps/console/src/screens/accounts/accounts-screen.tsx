@@ -11,6 +11,7 @@ import { ConnectLink } from '../connect/connect-link.tsx';
 import { Empty, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { holdsWithin, useMe } from '../../data/me.ts';
+import { isGeneratedAccountId } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { AccountForm } from './account-form.tsx';
@@ -42,7 +43,7 @@ const COLUMNS: Column<ServiceAccount>[] = [
         <AccountLink id={id} tenantId={tenantId}>
           <strong>{displayName ?? name}</strong>
         </AccountLink>
-        {id !== (displayName ?? name) && <code className="dim truncate">{id}</code>}
+        {id !== (displayName ?? name) && !isGeneratedAccountId(id) && <code className="dim truncate">{id}</code>}
         {platformAdministrator && <Tag>platform administrator</Tag>}
       </span>
     ),

@@ -2,6 +2,7 @@ import type { Credential } from '@quartermaster/client';
 import type { Column } from '../../components/data-table.tsx';
 import { Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
+import { AccountName } from '../../components/principal.tsx';
 import { Time } from '../../components/time.tsx';
 import { AccountLink } from './account-link.tsx';
 import { Expiry } from './expiry.tsx';
@@ -27,7 +28,7 @@ export const KEY_COLUMNS: Column<Credential>[] = [
     cell: ({ ownerId, tenantId }) =>
       ownerId === null ? null : (
         <AccountLink id={ownerId} tenantId={tenantId}>
-          {ownerId}
+          <AccountName id={ownerId} tenantId={tenantId} />
         </AccountLink>
       ),
   },

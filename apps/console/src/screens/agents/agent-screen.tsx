@@ -30,7 +30,7 @@ const COLUMNS: Column<AgentUse>[] = [
   {
     key: 'name',
     header: 'Uses',
-    width: 'minmax(160px, 2fr)',
+    width: 'minmax(120px, 2fr)',
     cell: ({ name, kind, observationId }) => (
       <span className="row">
         {observationId === null ? (
@@ -51,7 +51,7 @@ const COLUMNS: Column<AgentUse>[] = [
   {
     key: 'provider',
     header: 'At provider',
-    width: 'minmax(130px, 1fr)',
+    width: 'minmax(100px, 1fr)',
     cell: ({ providerId, providerName }) => (
       <Link to="/providers/$providerId" params={{ providerId }}>
         {providerName ?? providerId}
@@ -65,7 +65,13 @@ const COLUMNS: Column<AgentUse>[] = [
     width: '110px',
     cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,
   },
-  { key: 'last', header: 'Last seen', width: '96px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  {
+    key: 'last',
+    isWideOnly: true,
+    header: 'Last seen',
+    width: '96px',
+    cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />,
+  },
   { key: 'calls', header: 'Calls', width: '64px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
   {
     key: 'errors',

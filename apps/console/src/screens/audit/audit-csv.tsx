@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { CsvButton } from '../../components/csv-button.tsx';
 import type { CsvSource } from '../../data/csv.ts';
 import { actorOf, type AuditQuery, textOfChange } from './audit-query.ts';
+import { whatHappened } from './audit-words.ts';
 
 const COLUMNS: CsvSource<AuditEvent>['columns'] = {
   id: ({ id }) => id,
@@ -11,9 +12,11 @@ const COLUMNS: CsvSource<AuditEvent>['columns'] = {
   sub_tenant_id: ({ subTenantId }) => subTenantId,
   actor: (event) => actorOf(event) ?? event.actor.type,
   key_id: ({ keyId }) => keyId,
+  what: whatHappened,
   operation: ({ operation }) => operation,
   target_type: ({ target }) => target?.type,
   target_id: ({ target }) => target?.id,
+  target_name: ({ target }) => target?.name,
   outcome: ({ outcome }) => outcome,
   reason: ({ reason }) => reason,
   decision: ({ decision }) => decision,

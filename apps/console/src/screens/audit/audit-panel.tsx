@@ -1,6 +1,5 @@
 import type { AuditEvent } from '@quartermaster/client';
 import { Button } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { CopyId } from '../../components/copy.tsx';
 import { formatNumber } from '../../components/format.ts';
@@ -11,6 +10,8 @@ import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { useUrlState } from '../../data/url-state.ts';
 import { actorOf, textOfChange } from './audit-query.ts';
+import { whatHappened } from './audit-words.ts';
+import { TargetName } from './target-name.tsx';
 
 const SCHEMES = { api_key: 'API key', bearer: 'bearer token', session: 'web console' };
 
@@ -20,15 +21,14 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
     event;
   const namedOnly = changedFields.filter((name) => !changes.some(({ field }) => isOrIsIn(field, name)));
   const principal = actorOf(event);
+  const what = whatHappened(event);
   return (
     <SidePanel
-      label={`Event ${operation}`}
+      label={`Event ${what}`}
       close={close}
       heading={
         <>
-          <h2>
-            <code>{operation}</code>
-          </h2>
+          <h2>{what}</h2>
           <StateMark state={outcome} tone={outcome === 'success' ? 'quiet' : 'danger'} />
         </>
       }
@@ -58,7 +58,8 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
             ['Actor', principal === null ? actor.type : <PrincipalName key="actor" principal={principal} />],
             ['Signed in with', scheme === null ? null : SCHEMES[scheme]],
             ['Key', keyId === null ? null : <CopyId key="key" id={keyId} />],
-            ['Target', target === null ? null : <Target key="what" target={target} />],
+            ['Target', target === null ? null : <TargetName key="what" event={event} />],
+            ['Operation', <code key="operation">{operation}</code>],
             ['Target id', target === null ? null : <CopyId key="target" id={target.id} />],
             ['Reason', reason],
             ['Times', count === 1 ? null : formatNumber(count)],
@@ -95,15 +96,4 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
 /** Whether a field is the named one, or a member of it. */
 function isOrIsIn(field: string, name: string): boolean {
   return field === name || field.startsWith(`${name}.`);
-}
-
-/** What was acted on. An observation has a link, because only its panel says what was decided. */
-function Target({ target: { type, id } }: { target: NonNullable<AuditEvent['target']> }): ReactNode {
-  const name = type.replaceAll('_', ' ');
-  if (type !== 'runtime_observation') return name;
-  return (
-    <Link to="/inbox" search={(before) => ({ tenant: before['tenant'], view: 'all', item: id })}>
-      {name}
-    </Link>
-  );
 }

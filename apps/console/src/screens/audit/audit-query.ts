@@ -8,7 +8,7 @@ export type AuditQuery = NonNullable<NonNullable<Parameters<typeof listAuditEven
 /** The filter that the address says. */
 export function useAuditQuery(): AuditQuery {
   const tenant = useTenantFilter();
-  const [{ actor, operation, target, outcome }] = useUrlState();
+  const [{ actor, operation, target, outcome, decision }] = useUrlState();
   const { from, to } = useTimeRange(MINUTE_MS);
   return {
     ...tenant,
@@ -16,6 +16,7 @@ export function useAuditQuery(): AuditQuery {
     ...(operation !== undefined && { operation: operation as AuditOperation }),
     ...(target !== undefined && { target_id: target }),
     ...(outcome !== undefined && { outcome: outcome as AuditEvent['outcome'] }),
+    ...(decision !== undefined && { decision: decision as NonNullable<AuditEvent['decision']> }),
     ...(from !== undefined && { created_after: from }),
     ...(to !== undefined && { created_before: to }),
   };
@@ -24,6 +25,11 @@ export function useAuditQuery(): AuditQuery {
 /** The values before and after: `viewer → admin`. */
 export function textOfChange({ before, after }: AuditEvent['changes'][number]): string {
   return `${textOfValue(before)} → ${textOfValue(after)}`;
+}
+
+/** The same for a table: only the ends of ids that the service made. The panel has the whole. */
+export function shortTextOfChange(change: AuditEvent['changes'][number]): string {
+  return textOfChange(change).replaceAll(/\b[a-z]+_[0-9a-z]{22}([0-9a-z]{4})\b/g, '…$1');
 }
 
 function textOfValue(value: AuditEvent['changes'][number]['before']): string {

@@ -1,5 +1,5 @@
 import { type AuditEvent, listAuditEvents } from '@quartermaster/client';
-import { AUDIT_OPERATIONS } from '@quartermaster/client/audit-operations.gen.ts';
+import { AUDIT_OPERATION_TITLES } from '@quartermaster/client/audit-operations.gen.ts';
 import { type ReactNode, useMemo } from 'react';
 import type { Column } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
@@ -15,27 +15,31 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { MINUTE_MS, PERIODS } from '../../data/time-range.ts';
 import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
+import { ActorFilter } from './actor-filter.tsx';
 import { AuditCsv } from './audit-csv.tsx';
 import { AuditPanel } from './audit-panel.tsx';
-import { actorOf, textOfChange, useAuditQuery } from './audit-query.ts';
+import { actorOf, shortTextOfChange, useAuditQuery } from './audit-query.ts';
+import { DECISION_CHOICES, titleOf, whatHappened } from './audit-words.ts';
 import { ChainStatus } from './chain-status.tsx';
+import { TargetName } from './target-name.tsx';
 
 const TONES = { success: 'quiet', failure: 'danger', denied: 'danger' } as const;
 
-const OPERATIONS: readonly Choice[] = AUDIT_OPERATIONS.map(choiceOf);
+const OPERATIONS: readonly Choice[] = Object.keys(AUDIT_OPERATION_TITLES)
+  .map(choiceOf)
+  .toSorted((a, b) => a.label.localeCompare(b.label, 'en'));
 
 type Choice = { value: string; label: string };
 
-/** An operation by its own name, as scripts and the API have it. */
 function choiceOf(name: string): Choice {
-  return { value: name, label: name };
+  return { value: name, label: titleOf(name) };
 }
 
 /** The operations to filter by. An address may name one of another version. */
 function useOperations(): readonly Choice[] {
   const chosen = useUrlParameter('operation');
   const isListed = chosen === undefined || OPERATIONS.some(({ value }) => value === chosen);
-  return useMemo(() => (isListed ? OPERATIONS : [choiceOf(chosen), ...OPERATIONS]), [chosen, isListed]);
+  return useMemo(() => (isListed ? OPERATIONS : [{ value: chosen, label: chosen }, ...OPERATIONS]), [chosen, isListed]);
 }
 
 const COLUMNS: Column<AuditEvent>[] = [
@@ -47,9 +51,25 @@ const COLUMNS: Column<AuditEvent>[] = [
     cell: ({ outcome }) => <StateMark state={outcome} tone={TONES[outcome]} />,
   },
   {
+    key: 'operation',
+    header: 'What',
+    width: 'minmax(200px, 2.2fr)',
+    cell: ({ changes: [first, ...others], ...event }) => (
+      <span className="row">
+        <strong className="truncate">{whatHappened(event)}</strong>
+        {first !== undefined && (
+          <span className="dim truncate">
+            {first.field}: {shortTextOfChange(first)}
+            {others.length > 0 && `, ${others.length} more`}
+          </span>
+        )}
+      </span>
+    ),
+  },
+  {
     key: 'actor',
     header: 'Actor',
-    width: 'minmax(120px, 1fr)',
+    width: 'minmax(110px, 1fr)',
     cell: (event) => {
       const principal = actorOf(event);
       return principal === null ? (
@@ -60,36 +80,11 @@ const COLUMNS: Column<AuditEvent>[] = [
     },
   },
   {
-    key: 'operation',
-    header: 'Operation',
-    width: 'minmax(160px, 1.7fr)',
-    cell: ({ operation, decision, changes: [first, ...others] }) => (
-      <span className="row">
-        <code className="truncate">{operation}</code>
-        {decision !== null && <strong>{decision}</strong>}
-        {first !== undefined && (
-          <span className="dim truncate">
-            {first.field}: {textOfChange(first)}
-            {others.length > 0 && `, ${others.length} more`}
-          </span>
-        )}
-      </span>
-    ),
-  },
-  {
     key: 'target',
     header: 'Target',
-    width: 'minmax(180px, 2fr)',
+    width: 'minmax(150px, 1.6fr)',
     isWideOnly: true,
-    cell: ({ target }) =>
-      target === null ? (
-        ''
-      ) : (
-        <span className="row">
-          <span className="dim">{target.type.replaceAll('_', ' ')}</span>
-          <code className="truncate">{target.id}</code>
-        </span>
-      ),
+    cell: (event) => <TargetName event={event} />,
   },
   {
     key: 'reason',
@@ -128,9 +123,10 @@ export function AuditScreen(): ReactNode {
       actions={<AuditCsv query={query} />}
       toolbar={
         <>
-          <TextFilter name="actor" label="Actor id" width={142} />
+          <ActorFilter />
           <SelectFilter name="operation" label="Operation" choices={operations} width={190} listWidth={320} />
           <TextFilter name="target" label="Target id" width={142} />
+          <SelectFilter name="decision" label="Decision" choices={DECISION_CHOICES} width={120} listWidth={260} />
           <SelectFilter name="outcome" label="Outcome" choices={['success', 'failure', 'denied']} width={112} />
           <RangeFilter label="Any time" periods={PERIODS} step={MINUTE_MS} />
         </>
@@ -140,7 +136,7 @@ export function AuditScreen(): ReactNode {
         label="Audit events"
         list={list}
         columns={COLUMNS}
-        empty={<Empty title="No event matches">Ids are compared exactly. Clear a filter to see more.</Empty>}
+        empty={<Empty title="No event matches">Target ids are compared exactly. Clear a filter to see more.</Empty>}
         shown={list.items.find(({ id }) => id === state['item'])}
         renderPanel={(event, close) => <AuditPanel key={event.id} event={event} close={close} />}
       />

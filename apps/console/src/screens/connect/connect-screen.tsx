@@ -76,7 +76,9 @@ export function ConnectScreen(): ReactNode {
           )}
         </li>
       </ol>
-      <SampleDataOffer />
+      <div className={classes.offer}>
+        <SampleDataOffer />
+      </div>
     </Screen>
   );
 }

@@ -22,7 +22,9 @@ const COLUMNS: Column<DeniedUse>[] = [
     width: 'minmax(130px, 1.6fr)',
     cell: (use) => (
       <span className="row">
-        <RowLink path="/inbox" search={inboxOf(use)}>{use.name}</RowLink>{' '}
+        <RowLink path="/inbox" search={inboxOf(use)}>
+          {use.name}
+        </RowLink>{' '}
         <Tag>{use.kind}</Tag>
       </span>
     ),

@@ -1,5 +1,5 @@
 import type { Recommendation, ReviewDecision, RuntimeObservation } from '@quartermaster/client';
-import { Textarea } from '@mantine/core';
+import { Button, Textarea } from '@mantine/core';
 import { memo, type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
@@ -8,6 +8,7 @@ import { RowLink } from '../../components/row-link.tsx';
 import { Time } from '../../components/time.tsx';
 import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { useMissingScope } from '../../data/me.ts';
+import { useSetUrlState } from '../../data/url-state.ts';
 import { isBlock, kindsToApply, useApproveAndApply, useReview } from './actions.ts';
 import classes from './panel.module.css';
 import { useRecommendationsOf } from './queries.ts';
@@ -26,11 +27,17 @@ const NOTHING_TO_APPLY = 'Nothing is recommended for it.';
 
 const NOT_READ_YET = 'Reading what is recommended for it.';
 
+type Props = {
+  observation: RuntimeObservation;
+  /** The next observation of the list that needs a decision. */
+  nextOpen: string | undefined;
+};
+
 /**
  * The buttons of a decision, and what each of them does. Moving to another row does not make them anew, which would take a
  * third of the time. So what belongs to the former row is told apart by its id.
  */
-export function Decision({ observation }: { observation: RuntimeObservation }): ReactNode {
+export function Decision({ observation, nextOpen }: Props): ReactNode {
   const [typed, setTyped] = useState({ of: observation.id, note: '' });
   const note = typed.of === observation.id ? typed.note : '';
   const changeNote = useLatestHandler((text: string) => setTyped({ of: observation.id, note: text }));
@@ -58,6 +65,7 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
     i: () => decide('ignored'),
   });
   const isDecided = observation.status !== 'open';
+  const setState = useSetUrlState();
   return (
     <div className="stack">
       {isDecided && (
@@ -71,6 +79,15 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           )}
           . Another decision replaces it.
         </p>
+      )}
+      {isDecided && nextOpen !== undefined && (
+        // Who has no keyboard would have to go back to the list.
+        <div className="qm-choices">
+          <Button variant="default" onClick={() => setState({ item: nextOpen })}>
+            Next open one
+          </Button>
+          <span>The next of the list that needs a decision.</span>
+        </div>
       )}
       <NoteField note={note} change={changeNote} />
       <div className="qm-choices">

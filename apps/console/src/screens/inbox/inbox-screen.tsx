@@ -1,6 +1,7 @@
 import type { RuntimeObservation } from '@quartermaster/client';
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
+import { RISK_RANK } from '../../components/marks.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { SplitList } from '../../components/split-list.tsx';
@@ -53,10 +54,17 @@ const MAX_SORTED = 2000;
 const SORT_DELAY_MS = 500;
 
 /** The orders of the API by column. */
-const ORDERS = { risk: 'risk', what: 'name', first: 'first_seen_at', last: 'last_seen_at', calls: 'calls' };
-const ASCENDING = new Set(['what']);
-
-const RANK = { high: 0, medium: 1, low: 2 } as const;
+const ORDERS = {
+  risk: 'risk',
+  what: 'name',
+  status: 'status',
+  decided: 'reviewed_at',
+  provider: 'provider',
+  first: 'first_seen_at',
+  last: 'last_seen_at',
+  calls: 'calls',
+};
+const ASCENDING = new Set(['what', 'provider']);
 
 const keyOf = ({ id }: RuntimeObservation) => id;
 
@@ -87,6 +95,7 @@ export function InboxScreen(): ReactNode {
   usePrefetchedRecommendations(listed && list.items[index + 1]?.id);
   const { linked, problem } = useLinkedObservation(item, listed !== undefined || list.isLoading || list.isFormer);
   const shown = listed ?? linked;
+  const nextOpen = useMemo(() => nextOpenOf(list.items, index), [list.items, index]);
   const counts = useInboxCounts(state);
   const toggle = useCallback((key: string) => setSelected((before) => toggled(before, key)), []);
   const selection = useMemo(
@@ -127,7 +136,7 @@ export function InboxScreen(): ReactNode {
           ]}
         />
         <span className="grow" />
-        <div className="row">
+        <div className="row wraps">
           <TextFilter name="q" label="Search names" width={150} />
           <SelectFilter name="provider" label="Provider" width={140} choices={providerChoices} />
           <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
@@ -191,7 +200,9 @@ export function InboxScreen(): ReactNode {
           shown={shown}
           problem={problem}
           panelLabel="Observation"
-          renderPanel={(observation, close) => <ObservationPanel observation={observation} close={close} />}
+          renderPanel={(observation, close) => (
+            <ObservationPanel observation={observation} nextOpen={nextOpen} close={close} />
+          )}
         />
         {chosen.length > 0 && <BulkBar observations={chosen} all={matching} choose={choose} clear={selection.clear} />}
       </div>
@@ -221,10 +232,16 @@ function useSortedObservations(
 
 function byRisk(a: RuntimeObservation, b: RuntimeObservation): number {
   return (
-    RANK[a.risk.level] - RANK[b.risk.level] ||
+    RISK_RANK[b.risk.level] - RISK_RANK[a.risk.level] ||
     a.providerId.localeCompare(b.providerId) ||
     b.lastSeenAt.localeCompare(a.lastSeenAt)
   );
+}
+
+/** The first open observation behind a row of the list, or else before it. */
+function nextOpenOf(items: readonly RuntimeObservation[], index: number): string | undefined {
+  const isOpen = ({ status }: RuntimeObservation) => status === 'open';
+  return (items.slice(index + 1).find(isOpen) ?? items.slice(0, Math.max(0, index)).find(isOpen))?.id;
 }
 
 function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {

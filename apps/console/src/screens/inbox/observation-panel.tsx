@@ -18,13 +18,14 @@ import classes from './panel.module.css';
 
 const DefinitionDiff = lazy(() => import('../../components/definition-diff.tsx'));
 
-export function ObservationPanel({
-  observation,
-  close,
-}: {
+type Props = {
   observation: RuntimeObservation;
+  /** The next observation of the list that needs a decision. */
+  nextOpen: string | undefined;
   close: () => void;
-}): ReactNode {
+};
+
+export function ObservationPanel({ observation, nextOpen, close }: Props): ReactNode {
   const { byId } = useProviders();
   const { kind, name, providerId, risk, evidence, drift, review, lastTraceId, lastSpanId } = observation;
   const mayReadAudit = holds(useMe(), 'audit_events:read');
@@ -55,7 +56,7 @@ export function ObservationPanel({
           }}
         />
       }
-      footer={<Decision observation={observation} />}
+      footer={<Decision observation={observation} nextOpen={nextOpen} />}
     >
       <Section title="Why it matters">
         <p className={classes.risk}>

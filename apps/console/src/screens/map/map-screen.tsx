@@ -120,7 +120,7 @@ const COLUMNS: Column<Edge>[] = [
   {
     key: 'agent',
     header: 'Agent',
-    width: 'minmax(140px, 1fr)',
+    width: 'minmax(100px, 1fr)',
     cell: ({ agent }) => (
       <Link to="/agents" search={(before) => ({ tenant: before['tenant'], q: agent })}>
         {agent}
@@ -130,7 +130,7 @@ const COLUMNS: Column<Edge>[] = [
   {
     key: 'provider',
     header: 'Provider',
-    width: 'minmax(140px, 1fr)',
+    width: 'minmax(100px, 1fr)',
     cell: ({ providerId, providerName }) => (
       <Link to="/providers/$providerId" params={{ providerId }}>
         {providerName}
@@ -140,7 +140,7 @@ const COLUMNS: Column<Edge>[] = [
   {
     key: 'item',
     header: 'Uses',
-    width: 'minmax(160px, 1.4fr)',
+    width: 'minmax(130px, 1.4fr)',
     cell: ({ name, kind }) => (
       <span className="row">
         <strong className="truncate">{name}</strong>
@@ -148,8 +148,8 @@ const COLUMNS: Column<Edge>[] = [
       </span>
     ),
   },
-  { key: 'calls', header: 'Calls', width: '80px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
-  { key: 'errors', header: 'Errors', width: '80px', isNumber: true, cell: ({ errors }) => formatNumber(errors) },
+  { key: 'calls', header: 'Calls', width: '64px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
+  { key: 'errors', header: 'Errors', width: '64px', isNumber: true, cell: ({ errors }) => formatNumber(errors) },
   { key: 'cost', header: 'Cost', width: '84px', isNumber: true, cell: ({ cost }) => <CostText cost={cost} /> },
 ];
 

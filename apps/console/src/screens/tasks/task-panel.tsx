@@ -17,7 +17,7 @@ import { formatDuration, words } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
-import { PrincipalName } from '../../components/principal.tsx';
+import { AccountName, PrincipalName } from '../../components/principal.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
@@ -314,7 +314,7 @@ function CredentialLink({ id }: { id: string }): ReactNode {
       params={{ accountId: ownerId }}
       search={(before) => ({ tenant: before['tenant'], of: tenantId ?? undefined, item: id })}
     >
-      the key of {ownerId}
+      the key of <AccountName id={ownerId} tenantId={tenantId} />
     </Link>
   );
 }

@@ -192,17 +192,17 @@ function columnsOf(grouping: Grouping, range: UrlState, { byId }: Providers): Co
     </RowLink>
   );
   const named: Column<Usage>[] = [
-    { key: 'agent', header: 'Agent', width: 'minmax(140px, 2fr)', cell: (row) => more(row, row.agent) },
+    { key: 'agent', header: 'Agent', width: 'minmax(110px, 2fr)', cell: (row) => more(row, row.agent) },
     {
       key: 'name',
       header: grouping.kind === 'tool' ? 'Tool' : 'Model',
-      width: 'minmax(140px, 2fr)',
+      width: 'minmax(110px, 2fr)',
       cell: (row) => (by.includes('agent') ? row.name : more(row, row.name)),
     },
     {
       key: 'provider',
       header: 'Provider',
-      width: 'minmax(110px, 1fr)',
+      width: 'minmax(100px, 1fr)',
       cell: ({ providerId }) =>
         providerId === null || providerId === '' ? (
           <span className="dim">beyond the limit</span>
