@@ -28,7 +28,7 @@ type Row = Record<
   string
 > &
   Record<
-    'display_name' | 'description' | 'base_url' | 'health_reason' | 'unhealthy_since' | 'inventory_synced_at',
+    'display_name' | 'description' | 'base_url' | 'health_reason' | 'unhealthy_since' | 'inventory_synced_at' | 'mcp',
     string | null
   > & {
     sync_interval_seconds: number | null;
@@ -79,6 +79,7 @@ function toProvider(row: Row) {
     syncIntervalSeconds: row.sync_interval_seconds,
     newItems: row.new_items,
     headers: JSON.parse(row.headers) as unknown,
+    mcp: row.mcp === null ? null : (JSON.parse(row.mcp) as unknown),
     metadata: JSON.parse(row.metadata) as unknown,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -466,9 +466,9 @@ export type MarketingConsentInput = {
 export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 /**
- * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.
+ * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood. `review_mcp_server`: the MCP server of a provider no longer refuses requests whose headers differ from their body.
  */
-export type OperatorTaskKind = 'review_observation' | 'investigate_blocked_use' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry';
+export type OperatorTaskKind = 'review_observation' | 'investigate_blocked_use' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry' | 'review_mcp_server';
 
 /**
  * Why a task is cancelled.
@@ -495,7 +495,7 @@ export type ClaimOperatorTaskInput = {
  */
 export type CompleteOperatorTaskInput = {
     /**
-     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.
+     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry` and `review_mcp_server`: `acknowledged`.
      */
     outcome: TaskOutcome;
     /**
@@ -621,7 +621,18 @@ export type UpdateProviderInput = {
      */
     newItems?: NewItems;
     headers?: Array<ProviderHeaderInput> | null;
+    /**
+     * `trusted`: forward authentication decides by headers alone, although no sync has verified that the MCP server compares them with bodies. Null: removes that, and what syncs found out.
+     */
+    mcp?: ProviderMcpInput | null;
     metadata?: Metadata | null;
+};
+
+/**
+ * Trusts an MCP server to compare headers with bodies, whatever syncs find.
+ */
+export type ProviderMcpInput = {
+    headerChecks: 'trusted';
 };
 
 /**
@@ -3632,6 +3643,10 @@ export type Provider = {
      * Headers that syncs send to the provider. Secret headers are not among them.
      */
     headers: Array<ProviderHeader>;
+    /**
+     * What syncs found out about the MCP server. Null before the first sync, for other kinds, and after a new `baseUrl` or `kind`.
+     */
+    mcp: ProviderMcp | null;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
@@ -3643,6 +3658,24 @@ export type Provider = {
 export type ProviderHeader = {
     name: string;
     value: string;
+};
+
+/**
+ * What syncs found out about an MCP server.
+ */
+export type ProviderMcp = {
+    /**
+     * Whether the server refuses a request whose headers differ from its body. `verified`: it did, when a sync tried. `failed`: it did not. `unknown`: it could not be tried. `trusted`: a person said so. Only if it is `verified` or `trusted`, forward authentication decides by headers alone.
+     */
+    headerChecks: 'verified' | 'failed' | 'unknown' | 'trusted';
+    /**
+     * When a sync last tried. Null: never.
+     */
+    checkedAt: Timestamp | null;
+    /**
+     * The revisions of MCP that the server announced to the last sync.
+     */
+    protocolVersions: Array<string>;
 };
 
 /**

@@ -19,11 +19,12 @@ export const OperatorTaskKindSchema = z
     'adopt_provider',
     'review_cardinality',
     'review_telemetry',
+    'review_mcp_server',
   ])
   .meta({
     id: 'OperatorTaskKind',
     description:
-      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.',
+      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood. `review_mcp_server`: the MCP server of a provider no longer refuses requests whose headers differ from their body.',
   });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
@@ -35,6 +36,7 @@ export const TASK_OUTCOMES = {
   rotate_credential: ['rotated', 'dismissed'],
   review_cardinality: ['pruned', 'acknowledged'],
   review_telemetry: ['acknowledged'],
+  review_mcp_server: ['acknowledged'],
   /** A sync ends by itself, so no caller completes it. */
   sync_inventory: [],
 } as const satisfies Record<OperatorTaskKind, readonly string[]>;
@@ -125,7 +127,7 @@ export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema
 export const CompleteOperatorTaskInputSchema = z
   .strictObject({
     outcome: TaskOutcomeSchema.describe(
-      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.',
+      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry` and `review_mcp_server`: `acknowledged`.',
     ),
     note: NoteSchema,
   })
@@ -214,7 +216,8 @@ export const completeOperatorTask = operation({
     'Completes a task that is open or that the caller has claimed, and carries out the decision, in one transaction. Each',
     'kind of task needs a further scope. `review_observation` (`runtime_observations:review`): reviews the observation.',
     '`review_cardinality` (`runtime_observations:review`): `pruned` removes the open observations that are neither declared',
-    'nor reviewed. `review_telemetry` and `investigate_blocked_use` (`runtime_observations:review`): change nothing else. `adopt_provider`',
+    'nor reviewed. `review_telemetry` and `investigate_blocked_use` (`runtime_observations:review`), and `review_mcp_server`',
+    '(`providers:write`): change nothing else. `adopt_provider`',
     '(`recommendations:apply`): applies or dismisses the recommendation. `rotate_credential` (`credentials:write`):',
     '`rotated` requires that the credential was replaced or revoked, or does not end within 14 days; otherwise the answer is',
     '409 `operator_task_not_done`. A sync ends by itself and cannot be completed.',

@@ -58,6 +58,25 @@ export const NewItemsSchema = z.enum(['review', 'allow']).meta({
     'What happens to items that a sync adds after the first successful one. `review`: they are `pending`, and no session grants them until a person decides. `allow`: they are `available` at once.',
 });
 
+const ProviderMcpSchema = z
+  .strictObject({
+    headerChecks: z
+      .enum(['verified', 'failed', 'unknown', 'trusted'])
+      .describe(
+        'Whether the server refuses a request whose headers differ from its body. `verified`: it did, when a sync tried. `failed`: it did not. `unknown`: it could not be tried. `trusted`: a person said so. Only if it is `verified` or `trusted`, forward authentication decides by headers alone.',
+      ),
+    checkedAt: TimestampSchema.nullable().describe('When a sync last tried. Null: never.'),
+    protocolVersions: z.array(z.string()).describe('The revisions of MCP that the server announced to the last sync.'),
+  })
+  .meta({ id: 'ProviderMcp', description: 'What syncs found out about an MCP server.' });
+
+const ProviderMcpInputSchema = z
+  .strictObject({ headerChecks: z.literal('trusted') })
+  .meta({
+    id: 'ProviderMcpInput',
+    description: 'Trusts an MCP server to compare headers with bodies, whatever syncs find.',
+  });
+
 /** The maximum number of aliases of a provider. */
 export const MAX_ALIASES = 20;
 
@@ -105,6 +124,9 @@ export const ProviderSchema = z
     headers: z
       .array(ProviderHeaderSchema)
       .describe('Headers that syncs send to the provider. Secret headers are not among them.'),
+    mcp: ProviderMcpSchema.nullable().describe(
+      'What syncs found out about the MCP server. Null before the first sync, for other kinds, and after a new `baseUrl` or `kind`.',
+    ),
     metadata: MetadataSchema,
     ...timeFields,
   })
@@ -153,6 +175,9 @@ export const UpdateProviderInputSchema = z
       'What happens to items that a later sync adds. Items that are `pending` already stay so.',
     ),
     headers: ProviderHeadersInputSchema.nullish(),
+    mcp: ProviderMcpInputSchema.nullish().describe(
+      '`trusted`: forward authentication decides by headers alone, although no sync has verified that the MCP server compares them with bodies. Null: removes that, and what syncs found out.',
+    ),
     metadata: MetadataInputSchema.nullish(),
   })
   .meta({
@@ -162,7 +187,7 @@ export const UpdateProviderInputSchema = z
   });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
-export const providerRecord = { tagExcludes: ['health', 'healthReason', 'unhealthySince', 'inventorySyncedAt'] };
+export const providerRecord = { tagExcludes: ['health', 'healthReason', 'unhealthySince', 'inventorySyncedAt', 'mcp'] };
 
 const tag = 'Providers';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };

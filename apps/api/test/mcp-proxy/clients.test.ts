@@ -1,7 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { CreateMessageRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
@@ -35,7 +34,7 @@ async function connectLegacy({ url, token }: ProxiedWorld) {
   }));
   const headers = { Authorization: `Bearer ${token}` };
   const transport = new LegacyTransport(new URL(url), { requestInit: { headers } });
-  await client.connect(transport as Transport);
+  await client.connect(transport);
   onTestFinished(() => client.close());
   return { client, transport };
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { call, CREDENTIAL, modern, proxiedWorld, send } from './world.ts';
 
 let server: TestServer;
@@ -31,7 +31,7 @@ async function startNaive(result: object = {}, answer: (got: Got) => object = ()
   return { url: `${peer.url}/mcp`, got };
 }
 
-const problemOf = async (answer: Response) => ({ status: answer.status, body: await answer.json() });
+const problemOf = async (answer: Response) => ({ status: answer.status, body: (await answer.json()) as Body });
 
 describe('what is allowed', () => {
   test('is passed on with the credential of the provider, and never with that of the agent', async () => {
@@ -258,6 +258,8 @@ describe('requests that are refused', () => {
     const foreign = await problemOf(await send(world, { body: call('search'), headers: origin }));
     expect(foreign).toMatchObject({ status: 403, body: { code: 'cross_site_refused' } });
     expect((await send(world, { body: call('search'), headers: { Origin: server.url } })).status).toBe(200);
+    const stranger = await proxiedWorld(server, peer);
+    expect((await send({ ...world, token: stranger.token }, { body: call('search') })).status).toBe(401);
     const guessed = await send({ ...world, token: 'x' }, { body: call('search') });
     expect(guessed.status).toBe(401);
     expect(guessed.headers.get('www-authenticate')).toContain('invalid_token');

@@ -3,7 +3,6 @@ import { json } from 'node:stream/consumers';
 import { McpServer } from '@modelcontextprotocol/server';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
 import { type Peer, startMcp, startPeer } from '../inventory-sync/peers.ts';
 
@@ -71,7 +70,7 @@ export async function startStateful(): Promise<Peer & { ran: string[]; sessions:
         onsessioninitialized: (session) => void sessions.set(session, transport),
         onsessionclosed: (session) => void sessions.delete(session),
       });
-      await newServer().connect(transport as Transport);
+      await newServer().connect(transport);
       return transport.handleRequest(req, res, body);
     };
     void serve();

@@ -44,6 +44,13 @@ export function send({ url, token }: ProxiedWorld, { method = 'POST', headers, b
   });
 }
 
+/** Whether a read ends as it should, or because the connection broke. */
+export const outcome = (reading: Promise<unknown>) =>
+  reading.then(
+    () => 'ended',
+    () => 'broken',
+  );
+
 export const call = (name: string, id: number | string = 1) => {
   return { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } };
 };

@@ -34,6 +34,7 @@ export function discoveredProvider(
     syncIntervalSeconds: null,
     newItems: 'review',
     headers: [],
+    mcp: null,
     metadata: {},
     createdAt: time,
     updatedAt: time,

@@ -26,7 +26,7 @@ export type NewProvider = Pick<
   Provider,
   'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
 > &
-  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds' | 'newItems' | 'headers'>>;
+  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds' | 'newItems' | 'headers' | 'mcp'>>;
 export type ProviderChange = Partial<NewProvider>;
 
 export type ProviderFilter = {
@@ -84,14 +84,15 @@ export async function findDeletedProviders(
 const namedProviders = preparedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
-    .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'kind', 'base_url', 'status'])
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'kind', 'base_url', 'status', 'mcp'])
     .where('id', 'in', ids)
     .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope)),
 );
 
 /** A provider, as far as it matters to what a gateway allows. */
-export type NamedProvider = TenantPlace & Pick<Provider, 'id' | 'name' | 'aliases' | 'kind' | 'baseUrl' | 'status'>;
+export type NamedProvider = TenantPlace &
+  Pick<Provider, 'id' | 'name' | 'aliases' | 'kind' | 'baseUrl' | 'status' | 'mcp'>;
 
 /** The names, places and statuses of the providers among `ids`, without deleted ones. In no particular order. */
 export async function findNamedProviders(
@@ -108,6 +109,7 @@ export async function findNamedProviders(
     kind: row.kind,
     baseUrl: row.base_url,
     status: row.status,
+    mcp: mcpOf(row),
   }));
 }
 
@@ -133,6 +135,7 @@ const SHOWN = [
   'sync_interval_seconds',
   'new_items',
   'headers',
+  'mcp',
   'metadata',
   'created_at',
   'updated_at',
@@ -385,12 +388,13 @@ export async function markSynced(
   db: Database,
   scope: TenantScope,
   id: string,
-  { health, healthReason }: Pick<Provider, 'health' | 'healthReason'>,
+  { health, healthReason, mcp }: Pick<Provider, 'health' | 'healthReason'> & Partial<Pick<Provider, 'mcp'>>,
   now: Date,
 ): Promise<void> {
   await db
     .updateTable('providers')
     .set({
+      ...mcpColumn(mcp),
       ...healthColumns({ health, healthReason }, now),
       ...(health !== 'failing' && { inventory_synced_at: now.toISOString(), items_listed_at: now.toISOString() }),
       updated_at: now.toISOString(),
@@ -425,7 +429,7 @@ function healthColumns({ health, healthReason }: Pick<Provider, 'health' | 'heal
 
 function columns(change: ProviderChange, now: Date) {
   const { name, aliases, displayName, description, kind, baseUrl, status, metadata } = change;
-  const { syncIntervalSeconds, newItems, headers } = change;
+  const { syncIntervalSeconds, newItems, headers, mcp } = change;
   return {
     ...(name !== undefined && { name, name_key: caseFolded(name), name_family: rewrittenName(name) }),
     ...(aliases !== undefined && { aliases: JSON.stringify(aliases) }),
@@ -437,12 +441,21 @@ function columns(change: ProviderChange, now: Date) {
     ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
     ...(newItems !== undefined && { new_items: newItems }),
     ...(headers !== undefined && { headers: JSON.stringify(headers) }),
+    ...mcpColumn(mcp),
     ...(syncIntervalSeconds !== undefined && {
       sync_interval_seconds: syncIntervalSeconds,
       next_sync_at:
         syncIntervalSeconds === null ? null : new Date(now.getTime() + syncIntervalSeconds * 1000).toISOString(),
     }),
   };
+}
+
+function mcpColumn(mcp: Provider['mcp'] | undefined) {
+  return mcp === undefined ? {} : { mcp: mcp === null ? null : JSON.stringify(mcp) };
+}
+
+function mcpOf({ mcp }: { mcp: string | null }): Provider['mcp'] {
+  return mcp === null ? null : (JSON.parse(mcp) as Provider['mcp']);
 }
 
 type ProviderRow = Pick<Selectable<Tables['providers']>, (typeof SHOWN)[number]>;
@@ -473,6 +486,7 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     syncIntervalSeconds: row.sync_interval_seconds,
     newItems: row.new_items,
     headers: JSON.parse(row.headers) as Provider['headers'],
+    mcp: mcpOf(row),
     metadata,
     ...timesOf(row),
   };

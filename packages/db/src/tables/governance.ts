@@ -38,6 +38,8 @@ export type GovernanceTables = {
       new_items: Generated<Provider['newItems']>;
       /** Headers in the clear: names and values. */
       headers: Generated<Json>;
+      /** What syncs found out about an MCP server. */
+      mcp: Generated<Json | null>;
       metadata: Json;
       /** The account whose traffic the provider was discovered in; '' for declared providers. */
       discovered_by: Generated<string>;

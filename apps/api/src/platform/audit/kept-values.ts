@@ -33,6 +33,7 @@ const KEPT: ReadonlySet<string> = new Set([
   'limits.storedBytes',
   'limits.subTenants',
   'manifestId',
+  'mcp.headerChecks',
   'newItems',
   'outcome',
   'outputPrice',

@@ -5,13 +5,9 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { type McpReading, readMcpBody, readMcpHeaders } from '@quartermaster/gateway/mcp.ts';
 import { hasBody, readText } from '../../http/messages/body.ts';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
-import type { CompiledProvider } from '../gateway-sessions/policy.ts';
 
 /** The largest request that a proxy may pass on, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
-
-/** Whether the MCP server of a provider was seen to compare the headers of a request with its body. */
-export const headerChecks = { areProven: (_provider: CompiledProvider | undefined): boolean => false };
 
 /** What a request wants to use. `free`: it uses no item, so an active session is enough. `unclear`: it cannot be decided. */
 export type ReadRequest =

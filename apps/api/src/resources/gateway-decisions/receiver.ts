@@ -15,7 +15,7 @@ import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
 import { ownSession } from './access.ts';
 import type { Asked, DecidedSubject, Decision, Decisions, LiveSession } from './decide.ts';
-import { explainDenial, headerChecks, type ReadRequest, readMcpRequest, readModelRequest } from './forward-auth.ts';
+import { explainDenial, type ReadRequest, readMcpRequest, readModelRequest } from './forward-auth.ts';
 import type { DecisionPath } from './paths.ts';
 
 type Receiver = {
@@ -143,7 +143,8 @@ export async function countForTenant(limit: RateLimit | null, { state }: Decided
 }
 
 function provesHeaders({ policy }: LiveSession, { provider }: DecisionPath): boolean {
-  return headerChecks.areProven(provider === null ? undefined : policy.find(provider));
+  const checks = provider === null ? undefined : policy.find(provider)?.provider.mcp?.headerChecks;
+  return checks === 'verified' || checks === 'trusted';
 }
 
 function requireMethod(req: IncomingMessage, method: string): void {

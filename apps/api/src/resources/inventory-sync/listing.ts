@@ -5,6 +5,7 @@ import { MAX_LISTED_SYNC_ERRORS } from '@quartermaster/contracts/inventory-syncs
 import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { storedJson } from '@quartermaster/db/stored-json.ts';
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
+import type { HeaderChecks } from './probe-headers.ts';
 import { MAX_ITEMS, type ReadItem, TOO_MANY_ITEMS } from './item.ts';
 
 /** What a provider offers, as far as the inventory can hold it. */
@@ -16,6 +17,8 @@ export type Listing = {
   errorCount: number;
   /** What the provider announced and did not list, in our own words. */
   notes: string[];
+  /** What was found out about an MCP server. Other providers have none. */
+  mcp?: { headerChecks: HeaderChecks; protocolVersions: string[] };
 };
 
 export type ListingMaker = {

@@ -18,9 +18,13 @@ import { type Listing, listingOf } from './listing.ts';
 import { mcpAnswers } from './mcp-answers.ts';
 import { type McpList, PROMPTS, RESOURCES, TEMPLATES, TOOLS } from './mcp-lists.ts';
 import { type ListedPage, readPages } from './pages.ts';
+import { probeHeaders } from './probe-headers.ts';
 
 /** How long a sync waits for the server to end the MCP session, in milliseconds. */
 const SESSION_END_MS = 1000;
+
+/** Protocol versions of a server that are stored. */
+const MAX_PROTOCOL_VERSIONS = 20;
 
 type McpOptions = {
   timeoutMs: number;
@@ -101,11 +105,18 @@ async function listInSession(
         if (!list.isOptional) listing.note(`it announces ${list.capability}, but does not know ${list.method}`);
       }
     }
+    const headerChecks = await probeHeaders(outbound, provider.baseUrl);
     await endSession(transport, outbound.signal);
-    return listing.finished();
+    return { ...listing.finished(), mcp: { headerChecks, protocolVersions: protocolVersionsOf(client) } };
   } finally {
     await client.close();
   }
+}
+
+/** Revisions are dates. A server may send anything. */
+function protocolVersionsOf(client: Client): string[] {
+  const announced = client.getDiscoverResult()?.supportedVersions ?? [client.getNegotiatedProtocolVersion() ?? ''];
+  return announced.filter((version) => /^\d{4}-\d{2}-\d{2}$/.test(version)).slice(0, MAX_PROTOCOL_VERSIONS);
 }
 
 type List = {

@@ -1,7 +1,9 @@
 import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
 import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { tenantKey } from '@quartermaster/db/tenant-context.ts';
@@ -134,16 +136,20 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     const isMine = await endSyncTask(trx, scope, taskId, end, now);
     // Rolls back what was written.
     if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
-    const outcome = healthOf(counts, listing);
+    const outcome = { ...healthOf(counts, listing), mcp: mcpAfter(current, listing, now) };
     await markSynced(trx, scope, provider.id, outcome, now);
+    await reviewHeaderChecks(trx, current, outcome.mcp, now);
     if (current.syncIntervalSeconds !== null) {
       const scheduleNow = await services.databaseNow(trx);
       await setNextSync(trx, scope, provider.id, nextAfterSuccess(scheduleNow, current.syncIntervalSeconds));
     }
     await reconcileCredential(trx, current, { refused: false }, now);
     await reconcileRemovals(trx, { ...current, ...outcome }, now);
-    const changed = current.health === outcome.health ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
-    const after = { health: outcome.health, inventorySyncedAt: now.toISOString() };
+    const changed = ['health', 'inventorySyncedAt', 'mcp'].filter((field) => {
+      if (field === 'health') return current.health !== outcome.health;
+      return field !== 'mcp' || current.mcp?.headerChecks !== outcome.mcp?.headerChecks;
+    });
+    const after = { health: outcome.health, inventorySyncedAt: now.toISOString(), mcp: outcome.mcp };
     record({
       place: current,
       target: { type: 'provider', id: provider.id },
@@ -151,6 +157,28 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     });
     return { counts, syncedAt: now.toISOString() };
   });
+}
+
+/** What a sync found out about an MCP server. It does not take back that a person trusts the server. */
+function mcpAfter({ mcp }: Provider, listing: Listing, now: Date): Provider['mcp'] {
+  if (listing.mcp === undefined) return null;
+  const { headerChecks, protocolVersions } = listing.mcp;
+  // A server that could not be tried is the same server as before.
+  if (mcp && headerChecks === 'unknown') return { ...mcp, protocolVersions };
+  const isTrusted = mcp?.headerChecks === 'trusted';
+  return { headerChecks: isTrusted ? 'trusted' : headerChecks, checkedAt: now.toISOString(), protocolVersions };
+}
+
+/** Asks a person to look at a server that no longer compares headers with bodies, until it does so again. */
+async function reviewHeaderChecks(trx: Database, provider: Provider, after: Provider['mcp'], now: Date): Promise<void> {
+  const task = { kind: 'review_mcp_server', subject: { type: 'provider', id: provider.id } } as const;
+  const [before, checks] = [provider.mcp?.headerChecks, after?.headerChecks];
+  if (before === 'failed' && checks === 'verified') {
+    await finishOperatorTask(trx, scopeOf(provider), task, 'cancelled', now);
+  }
+  if (before !== 'verified' || checks !== 'failed') return;
+  const title = `The MCP server of provider ${provider.name} no longer refuses requests whose headers differ from their body`;
+  await openOperatorTask(trx, provider, { ...task, title, priority: 'high' }, now);
 }
 
 type Counts = Pick<InventorySync, 'added' | 'pending' | 'updated' | 'removed' | 'held' | 'unchanged'>;

@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { Transform, type TransformCallback } from 'node:stream';
 import { isObject } from '../../platform/json-values.ts';
+import type { Held } from './buffers.ts';
 
 /** The largest list that is filtered, in bytes. */
 export const MAX_LIST_BYTES = 8 * 1024 * 1024;
@@ -54,24 +55,28 @@ export function filteredMessage(text: string, isOffered: IsOffered): string {
 /** Filters the messages of a stream of server-sent events (WHATWG HTML, section 9.2). It passes each event on as soon as it is whole. */
 export class EventFilter extends Transform {
   readonly #isOffered: IsOffered;
+  readonly #held: Held;
   readonly #decoder = new StringDecoder('utf8');
   /** The beginning of the next event, with LF at the ends of lines. */
   #pending = '';
   #endedWithReturn = false;
 
-  constructor(isOffered: IsOffered) {
+  constructor(isOffered: IsOffered, held: Held) {
     super();
     this.#isOffered = isOffered;
+    this.#held = held;
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     let text = this.#decoder.write(chunk);
     if (this.#endedWithReturn && text.startsWith('\n')) text = text.slice(1);
     this.#endedWithReturn = text === '' ? this.#endedWithReturn : text.endsWith('\r');
-    let from = Math.max(0, this.#pending.length - 1);
+    const lengthBefore = this.#pending.length;
+    let from = Math.max(0, lengthBefore - 1);
     this.#pending += text.replaceAll(/\r\n?/g, '\n');
     let start = 0;
     try {
+      this.#held.add(this.#pending.length - lengthBefore);
       for (let end = this.#pending.indexOf('\n\n', from); end >= 0; end = this.#pending.indexOf('\n\n', from)) {
         this.push(this.#filtered(this.#pending.slice(start, end)));
         start = end + 2;
@@ -82,6 +87,7 @@ export class EventFilter extends Transform {
       return;
     }
     this.#pending = this.#pending.slice(start);
+    this.#held.add(-start);
     const isTooLarge = this.#pending.length > MAX_LIST_BYTES;
     done(isTooLarge ? new Error('an event of the MCP server is too large') : null);
   }

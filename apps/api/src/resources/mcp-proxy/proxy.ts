@@ -17,6 +17,7 @@ import { explainDenial } from '../gateway-decisions/forward-auth.ts';
 import type { DecisionPath } from '../gateway-decisions/paths.ts';
 import { reviewUrlOf, tokenOf } from '../gateway-decisions/receiver.ts';
 import type { CompiledProvider } from '../gateway-sessions/policy.ts';
+import { Buffers, type Held } from './buffers.ts';
 import { EventFilter, filteredMessage, type IsOffered, LIST_METHODS, MAX_LIST_BYTES } from './filter.ts';
 import { McpServers } from './server.ts';
 import { openSessionId, sealSessionId, type SessionIdOwner } from './session-ids.ts';
@@ -60,6 +61,9 @@ type Exchange = {
   provider: CompiledProvider;
   /** Null: GET or DELETE. */
   message: Message | null;
+  held: Held;
+  /** Aborts when the connection of the client is closed, or has to be. */
+  abort: AbortController;
 };
 
 /**
@@ -71,17 +75,20 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
   const { publicUrl, secrets } = services;
   const servers = new McpServers(services);
   const streams = new Streams(services.stopping);
+  const buffers = new Buffers();
   let upstreams: Promise<Upstreams> | undefined;
   // Imported at the first request, because the HTTP client would slow down the start.
   const openUpstreams = async () => new (await import('./upstream.ts')).Upstreams(services);
 
   /** @returns null if the request is answered already */
   const readMessage = async (exchange: Exchange): Promise<Message | null> => {
-    const { req, res, session } = exchange;
+    const { req, res, session, held } = exchange;
     const refuse = (status: number, code: number, detail: string, id: Message['id'] = null) => {
       sendError(exchange, { status, code, message: detail, id });
       return null;
     };
+    const length = Number(req.headers['content-length'] ?? MAX_BODY_BYTES);
+    held.add(Math.min(length, MAX_BODY_BYTES));
     const text = await readText(req, MAX_BODY_BYTES).catch((error: unknown) => {
       if (error instanceof ValidationFailure) return error;
       throw error;
@@ -143,7 +150,7 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
 
   /** Sends the request to the MCP server, and passes the answer back. */
   const forward = async (exchange: Exchange, owner: SessionIdOwner, upstreamId: string | undefined): Promise<void> => {
-    const { req, res, session, provider, message } = exchange;
+    const { req, res, session, provider, message, abort } = exchange;
     const { policy, state } = session;
     const token = tokenOf(req);
     const check = async () => {
@@ -152,9 +159,7 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
     };
     const isListening = req.method === 'GET' || LISTENING_METHODS.has(message?.method ?? null);
     const sessionOfStream = { tenantId: state.tenantId, sessionId: state.id };
-    const { abort, end } = streams.open(sessionOfStream, { check, isListening });
-    res.once('close', () => abort.abort());
-    if (res.destroyed) abort.abort();
+    const end = streams.open(sessionOfStream, { check, isListening, abort });
     res.setTimeout(IDLE_MS, () => abort.abort());
     try {
       const server = await servers.get({ tenantId: state.tenantId, id: provider.provider.id });
@@ -187,8 +192,22 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
   ): Promise<void> => {
     refuseOtherOrigins(req, publicUrl);
     const provider = proxiedProvider(session, path.provider);
-    const exchange: Exchange = { req, res, session, provider, message: null };
     const { state, policy } = session;
+    const exchange: Exchange = {
+      req,
+      res,
+      session,
+      provider,
+      message: null,
+      held: buffers.hold(state.tenantId),
+      abort: new AbortController(),
+    };
+    const onClosed = () => {
+      exchange.abort.abort();
+      exchange.held.release();
+    };
+    if (res.destroyed) onClosed();
+    else res.once('close', onClosed);
     const owner = {
       tenantId: state.tenantId,
       subject: state.subject,
@@ -268,7 +287,7 @@ async function passBack(
   answer: UpstreamAnswer,
   { sealed, signal }: { sealed: (id: string) => string; signal: AbortSignal },
 ): Promise<void> {
-  const { req, res, session, message } = exchange;
+  const { req, res, session, message, held } = exchange;
   const { status, headers, body } = answer;
   const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   const isList = session.policy.gateway.enforcement === 'enforce' && LIST_METHODS.has(message?.method ?? '');
@@ -287,7 +306,7 @@ async function passBack(
   if (typeof id === 'string') res.setHeader('Mcp-Session-Id', sealed(id));
   const isOffered: IsOffered = (kind, name) => reasonOf(session, { provider: exchange.provider, kind, name }) === null;
   if (isFiltered && type === 'application/json') {
-    const text = filteredJson(await textOf(body), isOffered);
+    const text = filteredJson(await textOf(body, held), isOffered);
     res.statusCode = status;
     sendText(req, res, text);
     return;
@@ -298,7 +317,7 @@ async function passBack(
     res.setHeader('X-Accel-Buffering', 'no');
     res.flushHeaders();
   }
-  const filters = isFiltered && type === 'text/event-stream' ? [new EventFilter(isOffered)] : [];
+  const filters = isFiltered && type === 'text/event-stream' ? [new EventFilter(isOffered, held)] : [];
   await pipeline([body, ...filters, res], { signal });
 }
 
@@ -324,11 +343,12 @@ function filteredJson(text: string, isOffered: IsOffered): string {
   }
 }
 
-async function textOf(body: UpstreamAnswer['body']): Promise<string> {
+async function textOf(body: UpstreamAnswer['body'], held: Held): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     size += chunk.length;
+    held.add(chunk.length);
     if (size > MAX_LIST_BYTES) throw new OutboundFailure(`a list is larger than ${MAX_LIST_BYTES / 1024 / 1024} MiB`);
     chunks.push(chunk);
   }

@@ -32,25 +32,21 @@ export class Streams {
   }
 
   /**
-   * Counts a request as open until `end` is called.
+   * Counts a request as open until `end` is called, and aborts it when it has to be closed.
    *
-   * @returns a signal that aborts when it has to be closed
+   * @returns `end`
    * @throws ApiError 429
    */
-  open(
-    { tenantId, sessionId }: Owner,
-    { check, isListening }: Pick<Stream, 'check' | 'isListening'>,
-  ): { abort: AbortController; end: () => void } {
+  open({ tenantId, sessionId }: Owner, stream: Stream): () => void {
     const key = `${tenantId} ${sessionId}`;
     const streams = this.#bySession.get(key) ?? new Set();
     const ofTenant = this.#ofTenant.get(tenantId) ?? 0;
     if (streams.size >= MAX_OF_SESSION) throw tooMany(`The session has ${MAX_OF_SESSION}`);
     if (ofTenant >= MAX_OF_TENANT) throw tooMany(`The sessions of the tenant have ${MAX_OF_TENANT}`);
-    const stream = { check, abort: new AbortController(), isListening };
     this.#bySession.set(key, streams.add(stream));
     this.#ofTenant.set(tenantId, ofTenant + 1);
     this.#timer ??= setInterval(() => void this.#checkAll(), CHECK_MS).unref();
-    const end = () => {
+    return () => {
       if (!streams.delete(stream)) return;
       if (streams.size === 0 && this.#bySession.get(key) === streams) this.#bySession.delete(key);
       const left = (this.#ofTenant.get(tenantId) ?? 1) - 1;
@@ -60,7 +56,6 @@ export class Streams {
       clearInterval(this.#timer);
       this.#timer = null;
     };
-    return { abort: stream.abort, end };
   }
 
   *#all(): Generator<Stream> {
@@ -70,7 +65,7 @@ export class Streams {
   async #checkAll(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;
-    await Promise.all([...this.#all()].map(checkOne));
+    await Promise.allSettled([...this.#all()].map(checkOne));
     this.#isChecking = false;
   }
 }

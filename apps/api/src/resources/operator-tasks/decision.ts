@@ -30,6 +30,7 @@ const NEEDED_SCOPE: Record<OperatorTaskKind, Scope | null> = {
   rotate_credential: 'credentials:write',
   review_cardinality: 'runtime_observations:review',
   review_telemetry: 'runtime_observations:review',
+  review_mcp_server: 'providers:write',
   sync_inventory: null,
 };
 

@@ -116,12 +116,13 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
 }
 
 /** What an update changes, and what has to be done because of it. */
-function decideChange(provider: Provider, { metadata, aliases, headers, ...rest }: UpdateProviderInput) {
+function decideChange(provider: Provider, { metadata, aliases, headers, mcp, ...rest }: UpdateProviderInput) {
   const change = {
     ...rest,
     ...(metadata !== undefined && { metadata: metadata ?? {} }),
     ...(aliases !== undefined && { aliases: aliases ?? [] }),
     ...(headers !== undefined && { headers: headers ?? [] }),
+    ...mcpChange(provider, { mcp, ...rest }),
   } as ProviderChange;
   const changed = changedFields(provider, change);
   const changesOneOf = (...fields: (keyof ProviderChange)[]) => fields.some((field) => changed.includes(field));
@@ -139,6 +140,16 @@ function decideChange(provider: Provider, { metadata, aliases, headers, ...rest 
       blocks: changesOneOf('name', 'aliases', 'kind', 'status', 'baseUrl'),
     },
   };
+}
+
+/** What was found out about a server, or said of it, holds for that server alone: at its address, as an MCP server. */
+function mcpChange(provider: Provider, { mcp, baseUrl, kind }: UpdateProviderInput): Pick<ProviderChange, 'mcp'> {
+  const isOther =
+    (baseUrl !== undefined && baseUrl !== provider.baseUrl) || (kind !== undefined && kind !== provider.kind);
+  if (mcp === undefined) return isOther ? { mcp: null } : {};
+  if (mcp === null) return { mcp };
+  const { checkedAt = null, protocolVersions = [] } = (isOther ? null : provider.mcp) ?? {};
+  return { mcp: { ...mcp, checkedAt, protocolVersions } };
 }
 
 export async function deleteProvider(ctx: CallerContext, id: string): Promise<Provider> {

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ROOT } from '../../../src/config.ts';
-import { headerChecks } from '../../../src/resources/gateway-decisions/forward-auth.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { type TestServer, startTestServer } from '../../support/server.ts';
 import { type DecidingWorld, decidingWorld } from '../sessions.ts';
@@ -24,12 +23,9 @@ const isComplete = INSTALLED_PROXIES.every(({ start }) => start !== null);
  * three proxies.
  */
 test.skipIf(!isComplete)('what each point answers in each situation is as documented', async () => {
-  const { areProven } = headerChecks;
-  headerChecks.areProven = () => true;
-  onTestFinished(() => {
-    headerChecks.areProven = areProven;
-  });
   const world = await decidingWorld(server);
+  const body = { mcp: { headerChecks: 'trusted' } };
+  await server.ok('PUT', `/v1/providers/${world.providerId}`, { as: world.as, body });
   const mcp = await startMcpSide();
   const points = await pointsOf(world, mcp);
   const table: string[][] = [];

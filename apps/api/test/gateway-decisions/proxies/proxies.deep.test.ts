@@ -1,5 +1,4 @@
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { headerChecks } from '../../../src/resources/gateway-decisions/forward-auth.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type TestServer, startTestServer } from '../../support/server.ts';
 import { type DecidingWorld, decidingWorld } from '../sessions.ts';
 import { GRANTED_TOOLS, type McpSide, outcome, ROWS, SEARCH, SLOW, send, startMcpSide } from './rows.ts';
@@ -13,13 +12,10 @@ beforeAll(async () => {
 
 /** What a proxy stands between: a gateway with a session, and an MCP server. */
 async function betweenBoth(): Promise<{ world: DecidingWorld; mcp: McpSide; at: Surroundings }> {
-  const { areProven } = headerChecks;
-  headerChecks.areProven = () => true;
-  onTestFinished(() => {
-    headerChecks.areProven = areProven;
-  });
   const items = GRANTED_TOOLS.map((name) => ({ kind: 'tool', name }));
   const world = await decidingWorld(server, { items });
+  const body = { mcp: { headerChecks: 'trusted' } };
+  await server.ok('PUT', `/v1/providers/${world.providerId}`, { as: world.as, body });
   const mcp = await startMcpSide();
   const { gatewayId, providerName } = world;
   const at = { quartermaster: new URL(server.url).host, mcpServer: new URL(mcp.url).host, gatewayId, providerName };

@@ -52,5 +52,9 @@ export const OUTCOMES: Record<OperatorTask['kind'], { scope: Scope | null; choic
     scope: 'runtime_observations:review',
     choices: [{ outcome: 'acknowledged', key: 'a', label: 'Acknowledge', consequence: 'Nothing changes.' }],
   },
+  review_mcp_server: {
+    scope: 'providers:write',
+    choices: [{ outcome: 'acknowledged', key: 'a', label: 'Acknowledge', consequence: 'Nothing changes.' }],
+  },
   sync_inventory: { scope: null, choices: [] },
 };

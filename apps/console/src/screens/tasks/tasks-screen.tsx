@@ -38,6 +38,7 @@ const KINDS = [
   'sync_inventory',
   'review_cardinality',
   'review_telemetry',
+  'review_mcp_server',
 ];
 
 const TONES = {

@@ -43,6 +43,8 @@ async function createProviders(db: Schema): Promise<void> {
     .addColumn('items_listed_at', 'text')
     .addColumn('new_items', 'text', withDefault('review'))
     .addColumn('headers', 'text', withDefault('[]'))
+    // What syncs found out about an MCP server.
+    .addColumn('mcp', 'text')
     .addPrimaryKeyConstraint('providers_key', ['tenant_id', 'id'])
     .execute();
   await addListIndexes(db, 'providers');
