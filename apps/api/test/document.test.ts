@@ -129,6 +129,15 @@ const FURTHER = [
   'POST /v1/derived-access/revoke revoke_derived_access',
   'GET /v1/audit-events list_audit_events',
   'GET /v1/audit-events/verify verify_audit_events',
+  'POST /v1/gateways/{gateway_id}/access/v1/evaluation evaluate_access',
+  'POST /v1/gateways/{gateway_id}/access/v1/evaluations evaluate_access_batch',
+  'POST /v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluation evaluate_provider_access',
+  'POST /v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluations evaluate_provider_access_batch',
+  'POST /v1/gateways/{gateway_id}/opa/v1/data/{path} decide_as_opa',
+  'POST /v1/gateways/{gateway_id}/toolhive/decision decide_for_toolhive',
+  'POST /v1/gateways/{gateway_id}/hooks/{agent} decide_tool_hook',
+  'POST /v1/gateways/{gateway_id}/litellm/beta/litellm_basic_guardrail_api decide_for_litellm',
+  'POST /v1/gateways/{gateway_id}/providers/{provider}/litellm/beta/litellm_basic_guardrail_api decide_provider_for_litellm',
 ];
 
 type Served = typeof document & { openapi: string; info: { version: string }; servers: object[] };

@@ -5120,7 +5120,7 @@ export type OpaDecision = {
      * The reasons of a denial, for people.
      */
     deny: Array<string>;
-    reason?: string;
+    reason: string | null;
 };
 
 /**
@@ -5172,7 +5172,7 @@ export type CursorDenial = {
  */
 export type LiteLlmDecision = {
     action: 'BLOCKED' | 'NONE';
-    blocked_reason?: string;
+    blocked_reason: string | null;
 };
 
 /**
@@ -14561,19 +14561,19 @@ export type EvaluateAccessData = {
 
 export type EvaluateAccessErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -14601,7 +14601,7 @@ export type EvaluateAccessErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -14631,19 +14631,19 @@ export type EvaluateAccessBatchData = {
 
 export type EvaluateAccessBatchErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -14671,7 +14671,7 @@ export type EvaluateAccessBatchErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -14705,19 +14705,19 @@ export type EvaluateProviderAccessData = {
 
 export type EvaluateProviderAccessErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -14745,7 +14745,7 @@ export type EvaluateProviderAccessErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -14779,19 +14779,19 @@ export type EvaluateProviderAccessBatchData = {
 
 export type EvaluateProviderAccessBatchErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -14819,7 +14819,7 @@ export type EvaluateProviderAccessBatchErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -14853,19 +14853,19 @@ export type DecideAsOpaData = {
 
 export type DecideAsOpaErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -14893,7 +14893,7 @@ export type DecideAsOpaErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -14923,19 +14923,19 @@ export type DecideForToolhiveData = {
 
 export type DecideForToolhiveErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -14963,7 +14963,7 @@ export type DecideForToolhiveErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -15002,19 +15002,19 @@ export type DecideToolHookData = {
 
 export type DecideToolHookErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -15042,7 +15042,7 @@ export type DecideToolHookErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -15072,19 +15072,19 @@ export type DecideForLitellmData = {
 
 export type DecideForLitellmErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -15112,7 +15112,7 @@ export type DecideForLitellmErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -15146,19 +15146,19 @@ export type DecideProviderForLitellmData = {
 
 export type DecideProviderForLitellmErrors = {
     /**
-     * `request_malformed` (Malformed request).
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
      */
     401: Problem;
     /**
-     * `scope_missing` (Scope missing).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -15186,7 +15186,7 @@ export type DecideProviderForLitellmErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };

@@ -20,7 +20,13 @@ const dialect = {
   readOnly: true,
   confidentialBody: true,
   bodyMaxBytes: 1024 * 1024,
-  errors: ['session_token_invalid', 'gateway_session_ended', 'gateway_not_found', 'gateway_not_active'],
+  errors: [
+    'request_malformed',
+    'session_token_invalid',
+    'gateway_session_ended',
+    'gateway_not_found',
+    'gateway_not_active',
+  ],
 } as const;
 
 /** Members that the dialects do not read are ignored, so that newer versions of the clients work. */
@@ -216,7 +222,7 @@ export const decideAsOpa = operation({
           allow: z.boolean(),
           decision: z.enum(['allow', 'deny']),
           deny: z.array(z.string()).describe('The reasons of a denial, for people.'),
-          reason: z.string().optional(),
+          reason: z.string().nullable(),
         })
         .meta({ id: 'OpaDecision', description: 'The decision in the forms that policies usually have.' }),
     })
@@ -305,7 +311,7 @@ const guardrail = {
     examples: [{ input_type: 'request', model: 'openai/gpt-5', texts: [] }],
   }),
   output: z
-    .strictObject({ action: z.enum(['BLOCKED', 'NONE']), blocked_reason: z.string().optional() })
+    .strictObject({ action: z.enum(['BLOCKED', 'NONE']), blocked_reason: z.string().nullable() })
     .meta({ id: 'LiteLlmDecision', description: 'Whether the request is blocked.' }),
 };
 

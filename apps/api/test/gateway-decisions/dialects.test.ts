@@ -397,7 +397,7 @@ describe('hooks of coding agents', () => {
 
 describe('LiteLLM', () => {
   const sent = { texts: ['hi'], request_data: { user_api_key_hash: 'x' }, litellm_call_id: '1', tools: null };
-  const none = { action: 'NONE' };
+  const none = { action: 'NONE', blocked_reason: null };
   const blocked = { action: 'BLOCKED', blocked_reason: expect.stringContaining('Denied') };
   test.each([
     ['the provider in front of the model', '', () => `${world.providerName}/gpt-5`, none],

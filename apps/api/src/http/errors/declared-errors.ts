@@ -96,9 +96,9 @@ function mayAnswer422({ transport, body }: Operation): boolean {
 
 function implied(operation: Operation): ErrorCode[] {
   const { scope, params, body, transport } = operation;
-  if (transport === 'decision') {
+  // Of those whose credential is the token of a session. The others also take the credentials of all operations.
+  if (transport === 'decision' && scope === 'public') {
     const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable'];
-    if (scope !== 'public') codes.push('credentials_missing', 'credentials_invalid', 'scope_missing');
     return body ? [...codes, 'request_malformed', 'body_too_large', 'media_type_unsupported'] : codes;
   }
   const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable', 'outcome_unknown'];

@@ -5,7 +5,7 @@ export const LITELLM: Dialect = {
   point: 'litellm',
   async answer({ body, find, ask, refuse }) {
     // A response has used the model already.
-    if (body.input_type === 'response') return { action: 'NONE' };
+    if (body.input_type === 'response') return { action: 'NONE', blocked_reason: null };
     const model = textOf(body, 'model');
     if (model === null) return worded(refuse('name_missing'));
     const ofPath = find(null);
@@ -18,5 +18,5 @@ export const LITELLM: Dialect = {
 };
 
 function worded({ allowed, explanation }: { allowed: boolean; explanation: string | null }): object {
-  return allowed ? { action: 'NONE' } : { action: 'BLOCKED', blocked_reason: explanation ?? 'Denied.' };
+  return { action: allowed ? 'NONE' : 'BLOCKED', blocked_reason: allowed ? null : explanation };
 }

@@ -48,7 +48,7 @@ function result(allow: boolean, reason: string | null): object {
       allow,
       decision: allow ? 'allow' : 'deny',
       deny: allow || reason === null ? [] : [reason],
-      ...(reason !== null && { reason }),
+      reason,
     },
   };
 }
