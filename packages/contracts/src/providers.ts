@@ -70,12 +70,10 @@ const ProviderMcpSchema = z
   })
   .meta({ id: 'ProviderMcp', description: 'What syncs found out about an MCP server.' });
 
-const ProviderMcpInputSchema = z
-  .strictObject({ headerChecks: z.literal('trusted') })
-  .meta({
-    id: 'ProviderMcpInput',
-    description: 'Trusts an MCP server to compare headers with bodies, whatever syncs find.',
-  });
+const ProviderMcpInputSchema = z.strictObject({ headerChecks: z.literal('trusted') }).meta({
+  id: 'ProviderMcpInput',
+  description: 'Trusts an MCP server to compare headers with bodies, whatever syncs find.',
+});
 
 /** The maximum number of aliases of a provider. */
 export const MAX_ALIASES = 20;
