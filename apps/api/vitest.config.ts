@@ -35,7 +35,7 @@ const ON_POSTGRES = filesOf([
   // Several processes, and a server that goes away.
   'postgres/**/*',
   'audit-chain/{forged,random-tampering,remembered,sealing}',
-  'inventory-sync/{headers,last-seen,lost-items,new-items,running}',
+  'inventory-sync/{header-checks,headers,last-seen,lost-items,new-items,running}',
   // The others count in the memory of their process.
   'rate-limits/shared-limits',
   'server-registration-limit',
