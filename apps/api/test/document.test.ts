@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { VERSION } from '../src/config.ts';
+import { DECISION_OPERATIONS } from '../src/resources/gateway-decisions/paths.ts';
 import type { document } from './support/contract-check.ts';
 import { OPERATIONS } from './support/records.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
@@ -129,6 +130,17 @@ const FURTHER = [
   'POST /v1/derived-access/revoke revoke_derived_access',
   'GET /v1/audit-events list_audit_events',
   'GET /v1/audit-events/verify verify_audit_events',
+  'GET /v1/coverage list_coverage',
+  'GET /v1/gateways/{gateway_id}/denials list_gateway_denials',
+  'GET /v1/runtime-observations/{observation_id}/denials list_observation_denials',
+  'GET /v1/gateways/{gateway_id}/session get_own_gateway_session',
+  'POST /v1/gateways/{gateway_id}/decisions decide_access',
+  'GET /v1/gateways/{gateway_id}/authorize authorize_session',
+  'GET /v1/gateways/{gateway_id}/authorize/{provider}/mcp authorize_mcp_request',
+  'GET /v1/gateways/{gateway_id}/authorize/{provider}/models authorize_model_call',
+  'POST /v1/gateways/{gateway_id}/mcp/{provider} send_mcp_message',
+  'GET /v1/gateways/{gateway_id}/mcp/{provider} open_mcp_stream',
+  'DELETE /v1/gateways/{gateway_id}/mcp/{provider} end_mcp_session',
   'POST /v1/gateways/{gateway_id}/access/v1/evaluation evaluate_access',
   'POST /v1/gateways/{gateway_id}/access/v1/evaluations evaluate_access_batch',
   'POST /v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluation evaluate_provider_access',
@@ -187,6 +199,21 @@ test('the document has no operations beyond the two lists', () => {
   expect(described().toSorted()).toEqual([...SPECIFIED, ...FURTHER].toSorted());
 });
 
+/** Decisions whose only credential is the token of a gateway session. */
+const OF_SESSIONS = new Set(
+  DECISION_OPERATIONS.filter(({ scope }) => scope === 'public').map(({ operationId }) => operationId),
+);
+
+/** What reverse proxies and MCP clients ask: they expect no bodies of ours. */
+const WITHOUT_BODIES = new Set([
+  'authorize_session',
+  'authorize_mcp_request',
+  'authorize_model_call',
+  'send_mcp_message',
+  'open_mcp_stream',
+  'end_mcp_session',
+]);
+
 test('every operation has both security schemes, and registration has none', () => {
   for (const [path, methods] of Object.entries(served.paths)) {
     for (const { operationId, security } of Object.values(methods)) {
@@ -195,7 +222,7 @@ test('every operation has both security schemes, and registration has none', () 
         expect(
           security.map((one) => Object.keys(one)),
           path,
-        ).toEqual([['bearerAuth'], ['apiKeyAuth']]);
+        ).toEqual(OF_SESSIONS.has(operationId) ? [['bearerAuth']] : [['bearerAuth'], ['apiKeyAuth']]);
     }
   }
 });
@@ -203,8 +230,9 @@ test('every operation has both security schemes, and registration has none', () 
 test('every operation declares 200 and, except for the OTLP receiver, 422 with the body of the specification', () => {
   for (const methods of Object.values(withSharedParts(served).paths)) {
     for (const { operationId, responses } of Object.values(methods)) {
+      if (WITHOUT_BODIES.has(operationId)) continue;
       expect(responses['200']?.content?.['application/json'], operationId).toBeDefined();
-      if (operationId?.startsWith('ingest_')) continue;
+      if (operationId?.startsWith('ingest_') || operationId === 'get_own_gateway_session') continue;
       const schema = { $ref: '#/components/schemas/HTTPValidationError' };
       expect(responses['422']?.content, operationId).toEqual({ 'application/json': { schema } });
     }
@@ -224,7 +252,9 @@ test('the router serves exactly the operations that the contracts export', async
   const exported = new Set<Operation>();
   for (const file of await readdir(folder)) {
     const contract = (await import(join(folder, file))) as Record<string, unknown>;
-    for (const value of Object.values(contract)) if (isOperation(value)) exported.add(value);
+    for (const value of Object.values(contract)) {
+      if (isOperation(value) && value.transport !== 'decision') exported.add(value);
+    }
   }
   const names = (operations: Iterable<Operation>) => [...operations].map(({ operationId }) => operationId).toSorted();
   expect(names(exported)).toEqual(names(OPERATIONS.map(({ operation }) => operation)));

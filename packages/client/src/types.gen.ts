@@ -5031,10 +5031,7 @@ export type SessionProvider = {
     name: string;
     aliases: Array<string>;
     kind: ProviderKind;
-    items: Array<{
-        kind: InventoryKind;
-        name: string;
-    }>;
+    items: Array<GrantedItem>;
 };
 
 /**
@@ -5231,6 +5228,21 @@ export type IfMatch = string;
 export type SessionId = string;
 
 /**
+ * Only items of this kind.
+ */
+export type ItemKindFilter = InventoryKind | null;
+
+/**
+ * Only items with this status.
+ */
+export type ItemStatusFilter = InventoryStatus | null;
+
+/**
+ * Only items whose name contains this text. ASCII letters are compared case-insensitively.
+ */
+export type ItemTextFilter = string | null;
+
+/**
  * The manifest's id.
  */
 export type ManifestId = string;
@@ -5398,7 +5410,7 @@ export type TraceId = string;
 /**
  * The id, the name or an alias of a provider that the gateway lists.
  */
-export type Provider2 = string;
+export type ProviderReference = string;
 
 export type ListAgentsData = {
     body?: never;

@@ -229,7 +229,7 @@ export const decideAsOpa = operation({
     .meta({ id: 'OpaResult', description: 'The document, as Open Policy Agent answers it.' }),
 });
 
-export const decideForToolHive = operation({
+export const decideForToolhive = operation({
   ...dialect,
   path: '/v1/gateways/{gateway_id}/toolhive/decision',
   operationId: 'decide_for_toolhive',
@@ -315,14 +315,14 @@ const guardrail = {
     .meta({ id: 'LiteLlmDecision', description: 'Whether the request is blocked.' }),
 };
 
-export const decideForLiteLlm = operation({
+export const decideForLitellm = operation({
   ...guardrail,
   path: '/v1/gateways/{gateway_id}/litellm/beta/litellm_basic_guardrail_api',
   operationId: 'decide_for_litellm',
   params,
 });
 
-export const decideProviderForLiteLlm = operation({
+export const decideProviderForLitellm = operation({
   ...guardrail,
   path: '/v1/gateways/{gateway_id}/providers/{provider}/litellm/beta/litellm_basic_guardrail_api',
   operationId: 'decide_provider_for_litellm',

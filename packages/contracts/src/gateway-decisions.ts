@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DenialSchema } from './denials.ts';
 import { LookupIdSchema, TimestampSchema } from './fields.ts';
-import { SubjectSchema } from './gateway-sessions.ts';
+import { GrantedItemSchema, SubjectSchema } from './gateway-sessions.ts';
 import { EnforcementSchema } from './gateways.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
@@ -20,7 +20,7 @@ const SessionProviderSchema = z
     name: z.string(),
     aliases: z.array(z.string()),
     kind: ProviderKindSchema,
-    items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
+    items: z.array(GrantedItemSchema),
   })
   .meta({
     id: 'SessionProvider',

@@ -21,7 +21,7 @@ export const SubjectSchema = z
   )
   .describe('A user or service account: `user:<id>` or `service_account:<tenant>/<id>`.');
 
-const GrantedItemSchema = z
+export const GrantedItemSchema = z
   .strictObject({ kind: InventoryKindSchema, name: z.string() })
   .meta({ id: 'GrantedItem', description: 'An item that the session may use.' });
 

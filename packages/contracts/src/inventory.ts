@@ -143,14 +143,23 @@ const provider = { provider_id: LookupIdSchema.describe("The provider's id.") };
 const item = { ...provider, item_id: LookupIdSchema.describe("The item's id.") };
 
 const filters = {
-  kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
-  status: InventoryStatusSchema.nullish().describe('Only items with this status.'),
+  kind: InventoryKindSchema.nullish().meta({
+    description: 'Only items of this kind.',
+    param: { id: 'ItemKindFilter' },
+  }),
+  status: InventoryStatusSchema.nullish().meta({
+    description: 'Only items with this status.',
+    param: { id: 'ItemStatusFilter' },
+  }),
   text: z
     .string()
     .min(1)
     .max(200)
     .nullish()
-    .describe('Only items whose name contains this text. ASCII letters are compared case-insensitively.'),
+    .meta({
+      description: 'Only items whose name contains this text. ASCII letters are compared case-insensitively.',
+      param: { id: 'ItemTextFilter' },
+    }),
 };
 
 export const listInventoryItems = operation({

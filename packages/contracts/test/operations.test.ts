@@ -32,10 +32,18 @@ test('audit events can be filtered by every operation and every action of the se
   expect(new Set(AUDIT_OPERATIONS).size).toBe(AUDIT_OPERATIONS.length);
 });
 
+const OWN_PATH = /^\/v1(\/([a-z]+(-[a-z]+)*|\{[a-z]+(_[a-z]+)*\}))+$/;
+const FOREIGN_PATH = /^\/v1(\/([a-z]+[\d_a-z]*|\{[a-z]+(_[a-z]+)*\}))+$/;
+
+/** Whether its path and body are those of a foreign specification. */
+function isDialect({ scope }: Operation): boolean {
+  return scope === 'gateway_sessions:evaluate';
+}
+
 test.each(OPERATIONS)('%s has valid names, texts, scope, schemas and error codes', (name, definition) => {
   expect(definition.operationId).toMatch(/^[a-z]+(_[a-z]+)+$/);
   expect(name).toBe(definition.operationId.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
-  expect(definition.path).toMatch(/^\/v1(\/([a-z]+(-[a-z]+)*|\{[a-z]+(_[a-z]+)*\}))+$/);
+  expect(definition.path).toMatch(isDialect(definition) ? FOREIGN_PATH : OWN_PATH);
   expect(definition.summary).toMatch(/^[A-Z].{4,80}[^.]$/);
   expect(Object.keys(TAGS)).toContain(definition.tag);
   if (definition.scope !== null && definition.scope !== 'public')
@@ -104,8 +112,10 @@ test('only registration is public, and only operations on one’s own record and
 });
 
 test('an unknown field in a body is refused', () => {
-  for (const [name, { body }] of withBodies) {
-    if (!body) continue;
+  for (const [name, operationWithBody] of withBodies) {
+    const { body } = operationWithBody;
+    // Other clients may send members that their specification adds later.
+    if (!body || isDialect(operationWithBody)) continue;
     const { error } = body.safeParse({ unheardOf: 1 });
     expect(
       error?.issues.some(({ code }) => code === 'unrecognized_keys'),

@@ -6,7 +6,7 @@ const ROLES = RoleSchema.options;
 
 test('a scope is `<resource>:<verb>` or `*`', () => {
   for (const scope of ALL)
-    expect(scope).toMatch(/^(\*|[a-z]+(_[a-z]+)*:(read|write|apply|review|impersonate|introspect))$/);
+    expect(scope).toMatch(/^(\*|[a-z]+(_[a-z]+)*:(read|write|apply|review|impersonate|introspect|evaluate))$/);
   expect(new Set(ALL).size).toBe(ALL.length);
 });
 

@@ -49,6 +49,10 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   const span = { traceId, spanId: 'a1'.repeat(8), name: 'chat', kind: 3, ...times, attributes, events, links };
   const resourceSpans = [{ scopeSpans: [{ scope: { name: 'tests' }, spans: [span] }] }];
   await server.ok('POST', '/v1/traces', { as: worker, body: { resourceSpans } });
+  const denied = { provider: provider.id, kind: 'model', name: 'unknown-model' };
+  const headers = { Authorization: `Bearer ${session.token}` };
+  await server.ok('POST', `/v1/gateways/${gateway.id}/decisions`, { headers, body: denied });
+  await server.decisions.flush();
   const observed = await server.ok('GET', `/v1/providers/${provider.id}/observations`, { as: worker });
   const recommended = await server.ok('GET', `/v1/providers/${provider.id}/recommendations`, { as: worker });
   const tasks = await server.ok('GET', '/v1/operator/tasks?kind=review_observation', { as: worker });

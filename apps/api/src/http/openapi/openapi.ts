@@ -132,12 +132,18 @@ function operationObjectOf(operation: Operation, shared: Shared): ZodOpenApiOper
   };
 }
 
+/** Parameters that would have the name of a schema. */
+const PARAMETER_IDS: Readonly<Record<string, string>> = { provider: 'ProviderReference' };
+
 /** The path parameters that several operations have, by name. A name means the same in every path. */
 function sharedPathParameters(operations: readonly Operation[]): Map<string, Schema> {
   const fields = operations.flatMap(({ params }) => Object.entries(params?.shape ?? {}) as [string, Schema][]);
   const repeated = fields.filter(([name]) => fields.filter(([other]) => other === name).length > 1);
   return new Map(
-    repeated.map(([name, schema]) => [name, schema.meta({ ...schema.meta(), param: { id: pascalCased(name) } })]),
+    repeated.map(([name, schema]) => [
+      name,
+      schema.meta({ ...schema.meta(), param: { id: PARAMETER_IDS[name] ?? pascalCased(name) } }),
+    ]),
   );
 }
 

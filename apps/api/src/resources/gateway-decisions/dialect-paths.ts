@@ -13,10 +13,10 @@ const DIALECTS = new Map<Operation, Dialect>([
   [contract.evaluateProviderAccess, AUTHZEN],
   [contract.evaluateProviderAccessBatch, AUTHZEN],
   [contract.decideAsOpa, OPA],
-  [contract.decideForToolHive, TOOLHIVE],
+  [contract.decideForToolhive, TOOLHIVE],
   [contract.decideToolHook, HOOKS],
-  [contract.decideForLiteLlm, LITELLM],
-  [contract.decideProviderForLiteLlm, LITELLM],
+  [contract.decideForLitellm, LITELLM],
+  [contract.decideProviderForLitellm, LITELLM],
 ]);
 
 export const DIALECT_OPERATIONS: readonly Operation[] = [...DIALECTS.keys()];
