@@ -2,7 +2,7 @@ import * as sdk from '@quartermaster/client';
 import { createClient } from '@quartermaster/client/client/index.ts';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import { accountWithKey } from './support/people.ts';
-import { DECISION_OPERATIONS } from '../src/resources/gateway-decisions/paths.ts';
+import { FURTHER_OPERATIONS } from '../src/server/document.ts';
 import { OPERATIONS } from './support/records.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 
@@ -26,7 +26,7 @@ afterAll(() => server.stop());
 test('there is a function for every operation, named after it', () => {
   const camelCase = (id: string) => id.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   const functions = Object.entries(sdk).filter(([, value]) => typeof value === 'function');
-  const served = [...OPERATIONS.map(({ operation }) => operation), ...DECISION_OPERATIONS];
+  const served = [...OPERATIONS.map(({ operation }) => operation), ...FURTHER_OPERATIONS];
   const expected = served.map(({ operationId }) => camelCase(operationId));
   expect(functions.map(([name]) => name).toSorted()).toEqual(expected.toSorted());
 });

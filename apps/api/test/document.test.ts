@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { VERSION } from '../src/config.ts';
-import { DECISION_OPERATIONS } from '../src/resources/gateway-decisions/paths.ts';
+import { FURTHER_OPERATIONS } from '../src/server/document.ts';
 import type { document } from './support/contract-check.ts';
 import { OPERATIONS } from './support/records.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
@@ -201,7 +201,7 @@ test('the document has no operations beyond the two lists', () => {
 
 /** Decisions whose only credential is the token of a gateway session. */
 const OF_SESSIONS = new Set(
-  DECISION_OPERATIONS.filter(({ scope }) => scope === 'public').map(({ operationId }) => operationId),
+  FURTHER_OPERATIONS.filter(({ scope }) => scope === 'public').map(({ operationId }) => operationId),
 );
 
 /** What reverse proxies and MCP clients ask: they expect no bodies of ours. */

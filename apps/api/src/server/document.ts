@@ -4,8 +4,10 @@ import { DIALECT_OPERATIONS } from '../resources/gateway-decisions/dialect-paths
 import { DECISION_OPERATIONS } from '../resources/gateway-decisions/paths.ts';
 import { appRouter } from './router.ts';
 
+/** The operations that are no procedures of the router. */
+export const FURTHER_OPERATIONS = [...DECISION_OPERATIONS, ...DIALECT_OPERATIONS];
+
 /** The OpenAPI document of the whole service. */
 export function serviceDocument(serverUrl: string): object {
-  const further = [...DECISION_OPERATIONS, ...DIALECT_OPERATIONS];
-  return openApiDocument({ router: appRouter, further, version: VERSION, serverUrl });
+  return openApiDocument({ router: appRouter, further: FURTHER_OPERATIONS, version: VERSION, serverUrl });
 }

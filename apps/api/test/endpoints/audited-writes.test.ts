@@ -327,7 +327,7 @@ const STEPS: Step[] = [
     path: () => '/v1/gateways',
     body: { name: VALUE },
     keep: 'gateway',
-    expected: ['gateway', ['name', 'providerIds', 'sessionTtlSeconds', 'status']],
+    expected: ['gateway', ['enforcement', 'mcpProxy', 'name', 'providerIds', 'sessionTtlSeconds', 'status']],
   },
   {
     operationId: 'update_gateway',

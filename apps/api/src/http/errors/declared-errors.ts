@@ -57,7 +57,7 @@ export function refusalsOf(operation: Operation): Refusal[] {
     .toSorted(([a], [b]) => a - b)
     .map(([status, listed]) => ({
       status,
-      component: operation.transport === 'otlp' ? otlpComponentOf(status, listed) : componentOf(status, listed),
+      component: componentFor(operation, status, listed),
       description: descriptionOf(status, listed),
     }));
 }
@@ -78,6 +78,13 @@ function componentOf(status: number, codes: readonly ErrorCode[]): string | unde
   const isBeforeTerms =
     some.length === FORBIDDEN_BEFORE_TERMS.length && FORBIDDEN_BEFORE_TERMS.every((code) => some.includes(code));
   return isBeforeTerms ? `${name === '' ? shared.name : name}BeforeTerms` : undefined;
+}
+
+function componentFor({ transport }: Operation, status: number, codes: readonly ErrorCode[]): string | undefined {
+  if (transport === 'otlp') return otlpComponentOf(status, codes);
+  const component = componentOf(status, codes);
+  // Decisions have few of the shared codes.
+  return transport === 'decision' ? (component ?? `Only${codes.toSorted().map(pascalCased).join('Or')}`) : component;
 }
 
 /** OTLP operations have their own error bodies, so they have their own responses. */
