@@ -14,7 +14,7 @@ import { isIdentifier } from '../content/text-forms.ts';
 import { withoutEncodedText } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import type { Facts, Use } from '../reading/facts.ts';
-import { channelOf, type NamedChannel } from '../reading/channels.ts';
+import { channelOf, type NamedChannel } from '../frameworks/channels.ts';
 import { readSpan } from '../frameworks/read.ts';
 import { visibleName } from '../reading/visible-name.ts';
 

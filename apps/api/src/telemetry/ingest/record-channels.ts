@@ -7,7 +7,7 @@ import {
   touchChannels,
 } from '@quartermaster/db/repositories/agent-channels.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { isRun, type NamedChannel } from '../reading/channels.ts';
+import { isRun, type NamedChannel } from '../frameworks/channels.ts';
 import type { PreparedSpan } from './prepare.ts';
 
 /** How long the stored time of the last sight may be behind. */

@@ -1,7 +1,6 @@
 import { withoutEncodedId } from '../encoded-text.ts';
 import { AGENT_CALL_NAMES } from './agent-calls.ts';
 import { TOTAL_TOKENS } from './cached-tokens.ts';
-import { CHANNEL_ATTRIBUTES } from './channels.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
 import { boundedText, compileSlots, sourcesOf } from './fact-slots.ts';
@@ -84,7 +83,6 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       ...AGENT_CALL_NAMES,
       ...TOTAL_TOKENS,
       ...WAITING_NAMES,
-      ...CHANNEL_ATTRIBUTES,
       SPAN_TYPE_OF_LOGFIRE,
       OUTPUT_MESSAGES,
       CLIENT_ADDRESS,
