@@ -62,7 +62,12 @@ async function makeSecondRecords(): Promise<void> {
   // It grants two items.
   const session = await server.ok('POST', `/v1/gateways/${records['gateway_id']}/sessions`, { as: worker });
   records['session_id'] = session.id;
-  await post('/v1/manifests', { name: 'second', kind: 'agent', spec: {}, tenantId: TENANT });
+  await post('/v1/manifests', {
+    name: 'second',
+    kind: 'agent',
+    spec: { channels: ['email', 'web'] },
+    tenantId: TENANT,
+  });
   await post('/v1/tenants', { id: 'second' });
   await post(`/v1/tenants/${TENANT}/memberships`, { email: 'second@example.com', role: 'viewer' });
   for (const email of ['member@example.com', 'second@example.com']) {
@@ -101,7 +106,7 @@ async function addRecords(): Promise<void> {
   await post(`/v1/providers/${records['provider_id']}/inventory`, { kind: 'model', name });
   await post('/v1/gateways', { name, tenantId: TENANT });
   await post('/v1/prices', { ...PRICE, modelPattern: name, tenantId: TENANT });
-  await post('/v1/manifests', { name, kind: 'agent', spec: {}, tenantId: TENANT });
+  await post('/v1/manifests', { name, kind: 'agent', spec: { channels: ['web'] }, tenantId: TENANT });
   await post('/v1/tenants', { id: name });
   await post(`/v1/tenants/${TENANT}/memberships`, { email: `${name}@example.com`, role: 'viewer' });
   await server.ok('POST', `/v1/gateways/${records['gateway_id']}/sessions`, { as: worker });

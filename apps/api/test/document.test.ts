@@ -112,6 +112,7 @@ const FURTHER = [
   'POST /v1/prices set_price',
   'DELETE /v1/prices/{price_id} delete_price',
   'GET /v1/agents list_agents',
+  'GET /v1/channels list_channels',
   'GET /v1/agents/{agent_id} get_agent',
   'GET /v1/graph get_graph',
   'GET /v1/runtime-observations/counts count_runtime_observations',

@@ -45,6 +45,11 @@ async function fillOtherTables(server: TestServer, tenantId: string): Promise<vo
     .insertInto('telemetry_calls')
     .values({ ...place, ...call })
     .execute();
+  const seen = { agent: 'a', channel: 'c', first_seen_at: time, last_seen_at: time };
+  await db
+    .insertInto('agent_channels')
+    .values({ ...place, ...seen })
+    .execute();
   await db.insertInto('telemetry_call_counts').values({ tenant_id: tenantId, sender: 's', calls: 1 }).execute();
 }
 

@@ -68,6 +68,7 @@ export const AUDIT_OPERATION_TITLES = {
   link_identity: "Link an identity to a user",
   list_agents: "List agents",
   list_audit_events: "List audit events",
+  list_channels: "List the channels of agents",
   list_coverage: "List which calls gateways decide about",
   list_derived_access: "List the access that derives from a user or key",
   list_gateway_denials: "List what a gateway denied",

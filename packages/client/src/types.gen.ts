@@ -8,12 +8,17 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_channels' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
  */
 export type AuditOutcome = 'success' | 'failure' | 'denied';
+
+/**
+ * `declared_and_seen`: the manifest of the agent lists the channel, and a run of the agent named it. `declared_and_silent`: the manifest lists it, and no run named it. `seen_and_undeclared`: a run named it, and no manifest lists it.
+ */
+export type ChannelState = 'declared_and_seen' | 'declared_and_silent' | 'seen_and_undeclared';
 
 export type CoverageState = 'bypassed' | 'silent' | 'ungoverned' | 'observed_only' | 'no_telemetry' | 'enforced';
 
@@ -278,7 +283,7 @@ export type CreateManifestInput = {
 };
 
 /**
- * The content of the manifest. `GET /v1/manifests/schema/{kind}` returns the JSON Schema for each kind: only channels have `channel`, and only gateways and channels have `allow`. Other members are allowed if their names begin with `x-`. At most 256 KiB when serialised.
+ * The content of the manifest. `GET /v1/manifests/schema/{kind}` returns the JSON Schema for each kind: only agents have `channels`, only channels have `channel`, and only gateways and channels have `allow`. Other members are allowed if their names begin with `x-`. At most 256 KiB when serialised.
  */
 export type ManifestSpecInput = {
     description?: string;
@@ -295,6 +300,10 @@ export type ManifestSpecInput = {
      * The inventory items that sessions may use: those that at least one entry covers. If it is left out: all items of the gateway's providers. If it is empty: no items.
      */
     allow?: Array<Allowance>;
+    /**
+     * The channels in which people talk to the agent, by the names that its telemetry has for them. `GET /v1/channels` compares them with those that were seen.
+     */
+    channels?: Array<string>;
     [key: string]: unknown;
 };
 
@@ -1727,6 +1736,10 @@ export type AgentDetail = {
      * What its active manifest declares. Empty without `manifestId`.
      */
     declares: Array<AgentDeclaration>;
+    /**
+     * Where people talk to it: declared by its manifest, seen, or both, by name. Empty if nothing is declared, and no run said where it came from.
+     */
+    channels: Array<ChannelOfAgent>;
 };
 
 /**
@@ -1788,6 +1801,25 @@ export type AgentDeclaration = {
     provider: string;
     kind: InventoryKind;
     name: string;
+};
+
+/**
+ * A channel in which people talk to an agent.
+ */
+export type ChannelOfAgent = {
+    /**
+     * The name of the channel, in lower case: `slack`, `email`, `webchat`.
+     */
+    channel: string;
+    state: ChannelState;
+    /**
+     * When the first run that names the channel was received. Null if there was none.
+     */
+    firstSeenAt: Timestamp | null;
+    /**
+     * When the last run that names the channel was received, to the hour: a later run within an hour may leave it unchanged. Null if there was none.
+     */
+    lastSeenAt: Timestamp | null;
 };
 
 /**
@@ -1992,6 +2024,52 @@ export type AuditFault = {
      * A description of the fault, for people.
      */
     detail: string;
+};
+
+/**
+ * One page of a list.
+ */
+export type AgentChannelPage = {
+    items: Array<AgentChannel>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * A channel in which people talk to an agent: declared, seen, or both.
+ */
+export type AgentChannel = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The name of the agent.
+     */
+    agent: string;
+    /**
+     * The name of the channel, in lower case: `slack`, `email`, `webchat`.
+     */
+    channel: string;
+    state: ChannelState;
+    /**
+     * When the first run that names the channel was received. Null if there was none.
+     */
+    firstSeenAt: Timestamp | null;
+    /**
+     * When the last run that names the channel was received, to the hour: a later run within an hour may leave it unchanged. Null if there was none.
+     */
+    lastSeenAt: Timestamp | null;
+    /**
+     * The id of the agent's active manifest, whether it lists the channel or not. Null if there is none, if it lists no channels, or if you may not read it.
+     */
+    manifestId: string | null;
 };
 
 /**
@@ -2930,6 +3008,10 @@ export type ManifestSpec = {
      * What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.
      */
     declares?: Array<Declaration>;
+    /**
+     * The channels in which people talk to the agent, by the names that its telemetry has for them. `GET /v1/channels` compares them with those that were seen.
+     */
+    channels?: Array<string>;
     [key: string]: unknown;
 };
 
@@ -5728,6 +5810,77 @@ export type VerifyAuditEventsResponses = {
 };
 
 export type VerifyAuditEventsResponse = VerifyAuditEventsResponses[keyof VerifyAuditEventsResponses];
+
+export type ListChannelsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only channels of agents with exactly this name.
+         */
+        agent?: string | null;
+        state?: ChannelState | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/channels';
+};
+
+export type ListChannelsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListChannelsError = ListChannelsErrors[keyof ListChannelsErrors];
+
+export type ListChannelsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: AgentChannelPage;
+};
+
+export type ListChannelsResponse = ListChannelsResponses[keyof ListChannelsResponses];
 
 export type ListCoverageData = {
     body?: never;

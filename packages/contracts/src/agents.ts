@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ChannelOfAgentSchema } from './channels.ts';
 import { TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
 import { UseStateSchema } from './graph.ts';
 import { InventoryKindSchema } from './inventory.ts';
@@ -139,6 +140,11 @@ export const AgentDetailSchema = z
     declares: z
       .array(AgentDeclarationSchema)
       .describe('What its active manifest declares. Empty without `manifestId`.'),
+    channels: z
+      .array(ChannelOfAgentSchema)
+      .describe(
+        'Where people talk to it: declared by its manifest, seen, or both, by name. Empty if nothing is declared, and no run said where it came from.',
+      ),
   })
   .meta({ id: 'AgentDetail', description: 'An agent, with what it uses.' });
 export type AgentDetail = z.infer<typeof AgentDetailSchema>;

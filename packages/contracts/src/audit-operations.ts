@@ -82,6 +82,7 @@ const OPERATION_IDS = [
   'introspect_gateway_session',
   'list_agents',
   'list_audit_events',
+  'list_channels',
   'list_coverage',
   'list_derived_access',
   'list_gateway_denials',

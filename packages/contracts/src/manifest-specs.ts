@@ -93,8 +93,29 @@ const ChannelSchema = withExtensionMembers(
   }),
 ).meta({ id: 'ManifestChannel', description: 'The channel in which people talk to agents.' });
 
+/** The name of a channel. With five digits it would rather be the number of a person or a room. */
+export const CHANNEL_NAME = /^(?!(?:\D*\d){5})[a-z0-9_.-]{1,64}$/;
+
+const ChannelNameSchema = z
+  .string()
+  .regex(CHANNEL_NAME)
+  .describe(
+    'What kind of channel it is, such as `slack`, `email` or `webchat`: at most four digits, because it is not a room or a person.',
+  );
+
+/** The maximum number of channels of an agent, declared and seen each. */
+export const MAX_AGENT_CHANNELS = 50;
+
+export const AgentChannelNamesSchema = z
+  .array(ChannelNameSchema)
+  .max(MAX_AGENT_CHANNELS)
+  .optional()
+  .describe(
+    'The channels in which people talk to the agent, by the names that its telemetry has for them. `GET /v1/channels` compares them with those that were seen.',
+  );
+
 const fieldsOf = {
-  agent: commonFields,
+  agent: { ...commonFields, channels: AgentChannelNamesSchema },
   gateway: { ...commonFields, allow: AllowListSchema.optional() },
   channel: { ...commonFields, channel: ChannelSchema.optional(), allow: AllowListSchema.optional() },
 };
@@ -104,7 +125,7 @@ export const MANIFEST_SPECS = {
   agent: withExtensionMembers(z.looseObject(fieldsOf.agent)).meta({
     id: 'AgentSpec',
     description:
-      "What an agent uses. The sessions of a gateway with this manifest are granted only what `declares` lists. If `declares` is left out, all items of the gateway's providers are granted.",
+      "What an agent uses, and where people talk to it. The sessions of a gateway with this manifest are granted only what `declares` lists. If `declares` is left out, all items of the gateway's providers are granted.",
   }),
   gateway: withExtensionMembers(z.looseObject(fieldsOf.gateway)).meta({
     id: 'GatewaySpec',
@@ -120,14 +141,14 @@ export const MANIFEST_SPECS = {
 
 /** All fields of all kinds. {@link MANIFEST_SPECS} then checks which of them a kind allows. */
 export const ManifestSpecInputSchema = z
-  .looseObject(fieldsOf.channel)
+  .looseObject({ ...fieldsOf.channel, ...fieldsOf.agent })
   .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= SPEC_MAX_BYTES, {
     error: `spec should have at most ${SPEC_MAX_BYTES} bytes when serialised as JSON`,
   })
   .meta({
     id: 'ManifestSpecInput',
     description:
-      'The content of the manifest. `GET /v1/manifests/schema/{kind}` returns the JSON Schema for each kind: only channels have `channel`, and only gateways and channels have `allow`. Other members are allowed if their names begin with `x-`. At most 256 KiB when serialised.',
+      'The content of the manifest. `GET /v1/manifests/schema/{kind}` returns the JSON Schema for each kind: only agents have `channels`, only channels have `channel`, and only gateways and channels have `allow`. Other members are allowed if their names begin with `x-`. At most 256 KiB when serialised.',
   });
 
 /**

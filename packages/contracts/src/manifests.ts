@@ -8,7 +8,13 @@ import {
   tenancyQueryFields,
   timeFields,
 } from './fields.ts';
-import { DeclarationSchema, MANIFEST_SPECS, ManifestKindSchema, ManifestSpecInputSchema } from './manifest-specs.ts';
+import {
+  AgentChannelNamesSchema,
+  DeclarationSchema,
+  MANIFEST_SPECS,
+  ManifestKindSchema,
+  ManifestSpecInputSchema,
+} from './manifest-specs.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -21,6 +27,7 @@ export const ManifestSpecSchema = z
       .describe(
         'What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.',
       ),
+    channels: AgentChannelNamesSchema,
   })
   .meta({ id: 'ManifestSpec', description: 'The content of a manifest: a JSON object, as it was published.' });
 export type ManifestSpec = z.infer<typeof ManifestSpecSchema>;

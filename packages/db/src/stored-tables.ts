@@ -51,6 +51,7 @@ export const TABLE_KEYS = {
   trace_blocks: ['tenant_id', 'sub_tenant_id', 'trace_id', 'part'],
   usage_series: ['tenant_id', 'id'],
   usage_rollups: ['tenant_id', 'series_id', 'period', 'start_time'],
+  agent_channels: ['tenant_id', 'sub_tenant_id', 'agent', 'channel'],
   prices: ['tenant_id', 'id'],
   telemetry_calls: ['tenant_id', 'sub_tenant_id', 'call_key'],
   telemetry_call_counts: ['tenant_id', 'sender'],

@@ -55,6 +55,7 @@ test('on an empty database, the migrations create every table', async () => {
   expect((await tablesOf(db)).toSorted()).toEqual([
     'account_bytes',
     'account_telemetry',
+    'agent_channels',
     'audit_chain',
     'audit_events',
     'audit_heads',

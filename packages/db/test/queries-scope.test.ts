@@ -1,5 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Database } from '../src/database.ts';
+import type * as agentChannels from '../src/repositories/agent-channels.ts';
 import type * as agents from '../src/repositories/agents.ts';
 import type * as apiKeys from '../src/repositories/api-keys.ts';
 import type * as auditEvents from '../src/repositories/audit-events.ts';
@@ -63,6 +64,7 @@ type Unnarrowed<Module> = {
 
 test('functions on tenant data take a scope or a place, except those listed here', () => {
   expectTypeOf<Unnarrowed<typeof agents>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof agentChannels>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof observationLists>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof gatewaySessions>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof gateways>>().toBeNever();

@@ -1,5 +1,6 @@
 import { agentsRouter } from '../resources/agents/router.ts';
 import { auditEventsRouter } from '../resources/audit-events/router.ts';
+import { channelsRouter } from '../resources/channels/router.ts';
 import { coverageRouter } from '../resources/coverage/router.ts';
 import { credentialsRouter } from '../resources/credentials/router.ts';
 import { derivedAccessRouter } from '../resources/derived-access/router.ts';
@@ -40,6 +41,7 @@ export const appRouter = router({
   inventorySyncs: inventorySyncsRouter,
   runtimeObservations: runtimeObservationsRouter,
   agents: agentsRouter,
+  channels: channelsRouter,
   graph: graphRouter,
   recommendations: recommendationsRouter,
   gateways: gatewaysRouter,

@@ -78,7 +78,7 @@ export const FIXTURES: Record<string, Fixture> = {
   dismiss_recommendations: { body: () => ({ reason: 'not needed', recommendationIds: ['rec_none'] }) },
   review_runtime_observation: { body: () => ({ decision: 'approved' }) },
   create_gateway: { body: () => ({ name: unique('gateway') }) },
-  // A channel manifest may have every member.
+  // A channel manifest may have every member but `channels`.
   create_manifest: {
     body: () => ({
       name: unique('manifest'),

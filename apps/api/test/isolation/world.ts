@@ -189,10 +189,17 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     return session.id;
   },
   manifest_id: async (server, { place }) =>
-    idOf(await create(server, '/v1/manifests', { name: unique('manifest'), kind: 'agent', spec: {}, ...place })),
+    idOf(
+      await create(server, '/v1/manifests', {
+        name: unique('manifest'),
+        kind: 'agent',
+        spec: { channels: ['web'] },
+        ...place,
+      }),
+    ),
   async agent_id(server, { place }) {
     const name = unique('agent');
-    await create(server, '/v1/manifests', { name, kind: 'agent', spec: {}, ...place });
+    await create(server, '/v1/manifests', { name, kind: 'agent', spec: { channels: ['web'] }, ...place });
     return agentIdOf({ tenantId: place.tenantId, subTenantId: place.subTenantId ?? null, name });
   },
   kind: async () => 'agent',

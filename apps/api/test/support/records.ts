@@ -31,7 +31,11 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: worker });
   const amounts = { validFrom: '2020-01-01', inputPrice: 1_000_000, outputPrice: 2_000_000 };
   const price = await post('/v1/prices', { modelPattern: 'known', ...amounts, ...place });
-  const spec = { description: 'an agent', declares: [{ provider: 'records-llm', kind: 'model', name: 'known' }] };
+  const spec = {
+    channels: ['web'],
+    description: 'an agent',
+    declares: [{ provider: 'records-llm', kind: 'model', name: 'known' }],
+  };
   const manifest = await post('/v1/manifests', { name: 'agent', kind: 'agent', spec, ...place });
   const email = 'member@example.com';
   const membership = await post(`/v1/tenants/${TENANT}/memberships`, { email, role: 'viewer' });

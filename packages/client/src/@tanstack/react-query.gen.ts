@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listCoverage, listDerivedAccess, listGatewayDenials, listGateways, listGatewaySessionGrants, listGatewaySessions, listInventoryItems, listManifests, listMemberships, listMySessions, listObservationDenials, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewayDenialsData, ListGatewayDenialsError, ListGatewayDenialsResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListInventoryItemsData, ListInventoryItemsError, ListInventoryItemsResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListObservationDenialsData, ListObservationDenialsError, ListObservationDenialsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { authorizeMcpRequest, authorizeModelCall, authorizeSession, countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getIdentityRelink, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getOwnGatewaySession, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, groupRuntimeObservations, listAgents, listAuditEvents, listChannels, listCoverage, listDerivedAccess, listGatewayDenials, listGateways, listGatewaySessionGrants, listGatewaySessions, listInventoryItems, listManifests, listMemberships, listMySessions, listObservationDenials, listOperatorTasks, listPrices, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, openMcpStream, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { AuthorizeMcpRequestData, AuthorizeMcpRequestError, AuthorizeModelCallData, AuthorizeModelCallError, AuthorizeSessionData, AuthorizeSessionError, CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetIdentityRelinkData, GetIdentityRelinkError, GetIdentityRelinkResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetOwnGatewaySessionData, GetOwnGatewaySessionError, GetOwnGatewaySessionResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, GroupRuntimeObservationsData, GroupRuntimeObservationsError, GroupRuntimeObservationsResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListChannelsData, ListChannelsError, ListChannelsResponse, ListCoverageData, ListCoverageError, ListCoverageResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewayDenialsData, ListGatewayDenialsError, ListGatewayDenialsResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListInventoryItemsData, ListInventoryItemsError, ListInventoryItemsResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListObservationDenialsData, ListObservationDenialsError, ListObservationDenialsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListPricesData, ListPricesError, ListPricesResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, OpenMcpStreamData, OpenMcpStreamError, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -241,6 +241,58 @@ export const verifyAuditEventsInfiniteOptions = (options?: Options<VerifyAuditEv
             return data;
         },
         queryKey: verifyAuditEventsInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
+export const listChannelsQueryKey = (options?: Options<ListChannelsData>) => createQueryKey('listChannels', options);
+
+/**
+ * List the channels of agents
+ *
+ * Lists where people talk to agents: the channels that active manifests of agents declare, and those that runs of agents named. The list is sorted by tenant, sub-tenant, agent and channel. What a manifest of the whole tenant declares is listed for the agent of the whole tenant, and for each agent of this name in a sub-tenant that was seen in a channel and has no declared channels of its own. A channel is seen only if an attribute of a run says so, and is forgotten after the days that the tenant keeps usage. The query takes a point of the rate limit for every 1,000 channels that it reads. 422 if there are more than 10,000 seen channels, or 2,000 manifests that declare channels; filter by tenant or agent then.
+ */
+export const listChannelsOptions = (options?: Options<ListChannelsData>) => queryOptions<ListChannelsResponse, ListChannelsError, ListChannelsResponse, ReturnType<typeof listChannelsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listChannels({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listChannelsQueryKey(options)
+});
+
+export const listChannelsInfiniteQueryKey = (options?: Options<ListChannelsData>): QueryKey<Options<ListChannelsData>> => createQueryKey('listChannels', options, true);
+
+/**
+ * List the channels of agents
+ *
+ * Lists where people talk to agents: the channels that active manifests of agents declare, and those that runs of agents named. The list is sorted by tenant, sub-tenant, agent and channel. What a manifest of the whole tenant declares is listed for the agent of the whole tenant, and for each agent of this name in a sub-tenant that was seen in a channel and has no declared channels of its own. A channel is seen only if an attribute of a run says so, and is forgotten after the days that the tenant keeps usage. The query takes a point of the rate limit for every 1,000 channels that it reads. 422 if there are more than 10,000 seen channels, or 2,000 manifests that declare channels; filter by tenant or agent then.
+ */
+export const listChannelsInfiniteOptions = (options?: Options<ListChannelsData>) => {
+    const opts = infiniteQueryOptions<ListChannelsResponse, ListChannelsError, InfiniteData<ListChannelsResponse>, QueryKey<Options<ListChannelsData>>, string | null | Pick<QueryKey<Options<ListChannelsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListChannelsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listChannels({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listChannelsInfiniteQueryKey(options)
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };

@@ -131,6 +131,7 @@ export async function insertManifest(
       digest,
       status: 'active',
       spec: JSON.stringify(spec),
+      channels: JSON.stringify(kind === 'agent' ? [...new Set(spec.channels ?? [])].toSorted() : []),
       created_by: createdBy,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),

@@ -169,6 +169,8 @@ export type GovernanceTables = {
       status: 'active' | 'superseded' | 'deleted';
       digest: string;
       spec: Json;
+      /** The names in `channels` of the spec. Without any, the list is empty. */
+      channels: Generated<Json>;
       created_by: string;
     };
   /** The declarations of active manifests. */

@@ -27,6 +27,14 @@ export type TelemetryTables = {
     /** When a record was last received that reports a use. */
     last_read_at: Time | null;
   };
+  /** The channels that the runs of an agent named. */
+  agent_channels: Place & {
+    agent: string;
+    channel: string;
+    /** Times of receipt. The last one is stored at most once an hour. */
+    first_seen_at: Time;
+    last_seen_at: Time;
+  };
   /** One row for each trace of a place: the members that lists of traces show and filter by. */
   traces: Place &
     Times & {

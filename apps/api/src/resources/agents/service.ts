@@ -21,6 +21,7 @@ import { firstInOrder } from '@quartermaster/db/first-in-order.ts';
 import { CostSum } from '../../telemetry/pricing/token-price.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, type TimeRange, timeRange } from '../../telemetry/usage/time-range.ts';
+import { channelsOfAgent } from '../channels/service.ts';
 import { findUsedObservations, worstRisk } from './agent-risk.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey } from './known-agents.ts';
@@ -128,6 +129,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
     uses: uses.slice(0, MAX_AGENT_USES),
     omittedUses: Math.max(0, uses.length - MAX_AGENT_USES),
     declares: (manifest?.spec.declares ?? []).map(({ provider, kind, name }) => ({ provider, kind, name })),
+    channels: await channelsOfAgent(ctx, agent),
   };
 }
 

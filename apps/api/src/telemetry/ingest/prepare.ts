@@ -14,6 +14,7 @@ import { isIdentifier } from '../content/text-forms.ts';
 import { withoutEncodedText } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import type { Facts, Use } from '../reading/facts.ts';
+import { channelOf, type NamedChannel } from '../frameworks/channels.ts';
 import { readSpan } from '../frameworks/read.ts';
 import { visibleName } from '../reading/visible-name.ts';
 
@@ -25,6 +26,8 @@ export type PreparedSpan = BlockSpan & {
   failed: boolean;
   errorType: string | null;
   interpreted: InterpretedSpan | null;
+  /** The channel that the run of an agent names. Null for other spans. */
+  channel: NamedChannel | null;
 };
 
 /** Prepares the spans of one batch: does everything that needs no transaction. */
@@ -90,6 +93,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
       failed,
       errorType: errorTypeOf(stored),
       interpreted,
+      channel: interpreted && channelOf(span, interpreted),
     };
   }
 

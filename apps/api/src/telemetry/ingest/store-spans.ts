@@ -14,6 +14,7 @@ import { aggregateSpanCalls } from './aggregate-spans.ts';
 import { matchUses } from '../calls/match-uses.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
+import { recordChannels } from './record-channels.ts';
 import type { IngestContext } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
@@ -127,6 +128,7 @@ async function store(
   if (fresh.length === 0) return { ...others, stored: 0, bytes: 0, unobserved: NOTHING_UNOBSERVED };
   const callBatch = { matched, fresh, known, sender, limits };
   const { calls, unobserved, keys } = await aggregateSpanCalls(trx, place, callBatch, now);
+  await recordChannels(trx, place, { fresh, batch }, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
   const additions = additionsOf(fresh);
   const bytes = await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls }, now);

@@ -1,4 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { deleteChannelsBefore } from '@quartermaster/db/repositories/agent-channels.ts';
 import { deleteOldestCalls, listCallCounts } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import { listUsageRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import {
@@ -22,7 +23,8 @@ const CALL_RETENTION_MS = 7 * DAY_MS;
 const MAX_CALLS = 1_000_000;
 
 /**
- * Removes sums that are older than their tenant's retention, sums of series that were merged into others, and series without sums.
+ * Removes sums that are older than their tenant's retention, channels that were last seen before it, sums of series that were merged into
+ * others, and series without sums.
  * Returns the number of rows.
  */
 export async function removeOldUsage(services: RetentionServices): Promise<number> {
@@ -33,6 +35,7 @@ export async function removeOldUsage(services: RetentionServices): Promise<numbe
     return (
       (await removeInBatches(services, (trx) => deleteRollupsBefore(trx, { tenantId, before, limit: BATCH_SIZE }))) +
       (await removeMerged(services, tenantId)) +
+      (await removeInBatches(services, (trx) => deleteChannelsBefore(trx, { tenantId, before, limit: BATCH_SIZE }))) +
       (await removeInBatches(services, (trx) =>
         deleteEmptySeries(trx, { tenantId, before: createdBefore, limit: BATCH_SIZE }),
       ))

@@ -1,4 +1,4 @@
-import type { AgentDetail, AgentRisk, AgentUse } from '@quartermaster/client';
+import type { AgentDetail, AgentRisk, AgentUse, ChannelOfAgent } from '@quartermaster/client';
 import { getAgentOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
@@ -221,7 +221,33 @@ function Summary({ agent }: { agent: AgentDetail }): ReactNode {
           Its observation
         </Link>
       )}
+      <Channels channels={agent.channels} />
     </div>
+  );
+}
+
+const CHANNEL_STATES = {
+  declared_and_seen: { meaning: 'declared', text: 'declared and seen' },
+  declared_and_silent: { meaning: 'declared', text: 'declared and silent' },
+  seen_and_undeclared: { meaning: 'unknown', text: 'seen and undeclared' },
+} as const satisfies Record<ChannelOfAgent['state'], object>;
+
+/** Where people talk to the agent. */
+function Channels({ channels }: Pick<AgentDetail, 'channels'>): ReactNode {
+  return (
+    <section className={classes.channels} aria-labelledby="channels">
+      <h2 className="qm-subtitle" id="channels">
+        Channels
+      </h2>
+      {channels.length === 0 && <span className="dim">not reported</span>}
+      {channels.map(({ channel, state, lastSeenAt }) => (
+        <span key={channel} className="row">
+          <strong>{channel}</strong>
+          <MeaningMark meaning={CHANNEL_STATES[state].meaning}>{CHANNEL_STATES[state].text}</MeaningMark>
+          {lastSeenAt !== null && <Time at={lastSeenAt} />}
+        </span>
+      ))}
+    </section>
   );
 }
 

@@ -6,7 +6,7 @@ import { Facts } from '../../components/side-panel.tsx';
 /** What a manifest declares, and what the sessions of a gateway with it may use. */
 export function ManifestContent({ manifest: { kind, spec } }: { manifest: Manifest }): ReactNode {
   // An answer has the spec as it was published, and publishing checked it.
-  const { description, owner, channel, declares, allow } = spec as ManifestSpecInput;
+  const { description, owner, channel, channels, declares, allow } = spec as ManifestSpecInput;
   return (
     <>
       <Facts
@@ -14,6 +14,7 @@ export function ManifestContent({ manifest: { kind, spec } }: { manifest: Manife
           ['Description', description],
           ['Owner', owner],
           ['Channel', channel && [channel.type, channel.address].filter(Boolean).join(', ')],
+          ['Channels', channels?.join(', ')],
         ]}
       />
       {kind !== 'agent' && <Allowed allow={allow} />}

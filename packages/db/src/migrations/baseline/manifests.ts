@@ -12,6 +12,8 @@ export async function createManifestTables(db: Schema): Promise<void> {
     .addColumn('status', 'text', required)
     .addColumn('digest', 'text', required)
     .addColumn('spec', 'text', required)
+    // Extracted from the spec, which may be large.
+    .addColumn('channels', 'text', withDefault('[]'))
     .addColumn('created_by', 'text', required)
     .$call(addTimes)
     .addPrimaryKeyConstraint('manifests_key', ['tenant_id', 'id'])
@@ -19,6 +21,8 @@ export async function createManifestTables(db: Schema): Promise<void> {
   await addListIndexes(db, 'manifests');
   const manifests = indexesOn(db, 'manifests');
   await manifests('manifests_by_version', ['tenant_id', 'sub_tenant_id', 'kind', 'name', 'version'], { unique: true });
+  // Finds the few manifests that declare channels.
+  await manifests('manifests_with_channels', ['tenant_id', 'sub_tenant_id', 'name'], { where: `channels <> '[]'` });
 
   // Extracted from the specs, which are JSON texts that no index can search.
   await db.schema

@@ -52,6 +52,19 @@ export async function createUsageTables(db: Schema): Promise<void> {
   // Finds the oldest rows, for retention.
   await indexesOn(db, 'usage_rollups')('usage_rollups_by_time', ['tenant_id', 'start_time']);
 
+  // The channels that runs of agents named. Bounded for each agent and for each tenant.
+  await db.schema
+    .createTable('agent_channels')
+    .$call(addPlace)
+    .addColumn('agent', 'text', required)
+    .addColumn('channel', 'text', required)
+    .addColumn('first_seen_at', 'text', required)
+    .addColumn('last_seen_at', 'text', required)
+    .addPrimaryKeyConstraint('agent_channels_pk', ['tenant_id', 'sub_tenant_id', 'agent', 'channel'])
+    .execute();
+  // Finds the oldest rows, for retention.
+  await indexesOn(db, 'agent_channels')('agent_channels_by_time', ['tenant_id', 'last_seen_at']);
+
   // Prices that a tenant or the platform set. Those of the platform have the tenant ''.
   await db.schema
     .createTable('prices')
