@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { signIn } from '@quartermaster/quickstart/calls.ts';
@@ -8,6 +9,7 @@ import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { runProgram } from './support/process.ts';
 import { startService } from './support/start.ts';
 
+const WALKTHROUGH = new URL('../../../docs/walkthrough.md', import.meta.url);
 const QUICKSTART = fileURLToPath(import.meta.resolve('@quartermaster/quickstart/main.ts'));
 
 /** Generous, because the quickstart and its MCP server are separate processes on a busy machine. */
@@ -30,6 +32,15 @@ async function developmentServer(environment: Record<string, string> = {}) {
   };
   return { url, ask };
 }
+
+/** The output without times, ids, ports, bars and line breaks: what each run has in common. */
+const withoutMeasurements = (output: string) =>
+  output
+    .replaceAll(/(?<=quickstart-)[0-9a-f]{6}|(?<=trace )[0-9a-f]{32}|(?<=(?:gw|prov)_)\w{26}/g, 'ID')
+    .replaceAll(/(?<=http:\/\/127\.0\.0\.1:)\d+/g, 'PORT')
+    .replaceAll(/[\d.]+(?= m?s\b)/g, 'TIME')
+    .replaceAll(/[\s█]+/g, ' ')
+    .trim();
 
 const tenantIn = (output: string) => /A new tenant, (quickstart-[0-9a-f]{6}), at/.exec(output)?.[1] ?? '';
 
@@ -69,14 +80,27 @@ test(
     expect(story).toContain('Applied: adopt_provider, register_item.');
     // Granted: the next session contains the item.
     expect(story).toMatch(/\n {3}after +everything +.*\n {3}after \+ +trip-planner +tool book_hotel\n/);
+    // Enforced: the tool that was added after the sync is denied, and allowed after an approval.
+    expect(story).toContain(
+      'The agent is offered list_bookings alone. It calls both tools:\n   list_bookings -> One booking',
+    );
+    expect(story).toContain('\n   cancel_booking -> Denied: the tool "cancel_booking" is not in the inventory');
+    expect(story).toMatch(new RegExp(`${url}/console/inbox\\?provider=prov_\\w+&kind=tool&name=cancel_booking\\n`));
+    expect(story).toContain('approves the tool, and applies register_item.');
+    const waited =
+      /After (\d+\.\d) s the agent's call goes through, in the same session:\n +cancel_booking -> The/.exec(story);
+    expect(Number(waited?.[1])).toBeLessThanOrEqual(5);
     expect(story).toContain(`${url}/docs`);
+    const repeated = /^```text\n(.*?)^```$/ms.exec(await readFile(WALKTHROUGH, 'utf8'))?.[1] ?? '';
+    expect(withoutMeasurements(repeated)).toBe(withoutMeasurements(story));
 
     const { items } = await ask(`/v1/runtime-observations?tenant_id=${tenantIn(story)}`);
     const unknown = items.filter((one) => one['unknown'] === true).map(({ name }) => String(name));
     expect(unknown.toSorted()).toEqual(['scripted-1', 'trip-planner']);
 
-    const lines = story.split('\n');
-    expect(lines.filter((line) => line.length > 96)).toEqual([]);
+    // Addresses cannot be wrapped.
+    const tooLong = story.split('\n').filter((line) => line.length > 96 && !/^ +http\S+$/.test(line));
+    expect(tooLong).toEqual([]);
     expect(story).not.toContain('\u001b');
     expect(story).not.toMatch(/qm_key_\w/);
   },

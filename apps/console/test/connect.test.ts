@@ -72,6 +72,25 @@ test('a link cannot put a command into the lines that are pasted into a shell', 
   await done();
 });
 
+test('the first choice for MCP is a gateway, which leads to the lines of its view Connect', async () => {
+  const tenant = 'default';
+  const { server } = world;
+  const as = server.admin;
+  const declared = { name: 'tickets', kind: 'mcp', baseUrl: 'https://mcp.example.com/mcp', tenantId: tenant };
+  const provider = await server.ok('POST', '/v1/providers', { as, body: declared });
+  const edge = { name: 'edge', providerIds: [provider['id']], mcpProxy: 'on', tenantId: tenant };
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: edge });
+  const { page, expectFaultless, done } = await world.open(`/connect?tenant=${tenant}`);
+  const choice = page.getByRole('region', { name: 'MCP servers: by gateway, without instrumentation' });
+  await expectFaultless('a gateway is offered');
+  await choice.getByRole('link', { name: 'gateways' }).click();
+  await page.getByRole('row', { name: /edge/ }).click();
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByText(`/v1/gateways/${gateway['id']}/mcp/tickets`).first().waitFor();
+  expect(new URL(page.url()).searchParams.get('view')).toBe('connect');
+  await done();
+});
+
 /** The environment variables that the page shows. */
 async function variablesOf(page: Page): Promise<Record<string, string>> {
   const text = (await page.getByLabel('Environment variables').textContent()) ?? '';

@@ -6,7 +6,7 @@ import { createPage } from './page.ts';
 
 const USAGE = `usage: npm run quickstart
 
-Runs an agent against the server at QM_URL (default: http://127.0.0.1:8080, or the PORT of npm start), and shows what the server knows about it.
+Runs an agent against the server at QM_URL (default: http://127.0.0.1:8080, or the PORT of npm start), shows what the server knows about it, and has a gateway deny and allow a call.
 It creates a new tenant for that.
 `;
 
@@ -30,13 +30,18 @@ async function run(): Promise<void> {
   const page = createPage((text) => process.stdout.write(text));
   const admin = await signIn(url);
   // Loading LangChain takes a second. Without a server the error is printed before it.
-  const [{ makeWorld }, { tellStory }] = await Promise.all([import('./world.ts'), import('./story.ts')]);
+  const [{ makeWorld }, { tellStory }, { showEnforcement }] = await Promise.all([
+    import('./world.ts'),
+    import('./story.ts'),
+    import('./enforcement.ts'),
+  ]);
   const mcp = await startMcpServer();
   try {
     const world = await makeWorld(admin, { url, mcpUrl: mcp.url });
     page.title('Quartermaster: declared against observed');
     page.lines([`A new tenant, ${world.tenantId}, at ${url}.`]);
     await tellStory(page, world);
+    await showEnforcement(page, world);
     page.section('Where to go on');
     page.say(
       `Every call of this story is in ${url}/docs. To connect an agent of your own, open ${url}/console/connect: it has the lines for each framework. To see what the story left behind, open the web console. If it asks who you are, use the link that npm start printed:`,

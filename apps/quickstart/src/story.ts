@@ -1,6 +1,5 @@
 import {
   applyProviderRecommendations,
-  createGatewaySession,
   type GatewaySession,
   listOperatorTasks,
   listProviderRecommendations,
@@ -19,12 +18,12 @@ import { dataOf } from './calls.ts';
 import { Failure } from './failure.ts';
 import { type Page, styled, table } from './page.ts';
 import { drawTrace } from './trace-picture.ts';
-import type { World } from './world.ts';
+import { openSession, type World } from './world.ts';
 
 /** Shows what is declared, what an agent really uses, and how to resolve the difference. All data come from the API. */
 export async function tellStory(page: Page, world: World): Promise<void> {
   await declare(page, world);
-  const before = await openSession(world);
+  const before = await openSession(world, world.gateway);
   page.lines(['A session of the agent grants:', ...table(grantsOf(before)).map((line) => `  ${line}`)]);
   await watch(page, world);
   const { discovered, observation } = await compare(page, world);
@@ -38,11 +37,6 @@ async function declare(page: Page, { operator: client, provider }: World): Promi
   page.say(`One provider, "${provider.name}": the official MCP test server, at ${provider.baseUrl}.`);
   const found = await dataOf(syncProviderInventory({ client, path: { provider_id: provider.id } }));
   page.say(`Its inventory was synced in ${found.durationMs} ms: ${found.added} items.`);
-}
-
-async function openSession({ operator: client, gateway, agentSubject }: World): Promise<GatewaySession> {
-  const body = { subject: agentSubject, ttlSeconds: 300 };
-  return dataOf(createGatewaySession({ client, path: { gateway_id: gateway.id }, body }));
 }
 
 async function watch(page: Page, { url, agentKey, operator: client, provider }: World): Promise<void> {
@@ -133,7 +127,7 @@ async function after(
   const path = { gateway_id: world.gateway.id };
   await dataOf(updateGateway({ client: world.admin, path, body: { providerIds } }));
   page.say(`The gateway "${world.gateway.name}" now lists the adopted provider, too. A session of the agent grants:`);
-  const next = await openSession(world);
+  const next = await openSession(world, world.gateway);
   const held = new Set(before.grants.map(({ providerId }) => providerId));
   const rows = [
     ...grantsOf(before).map((row) => ['before', ...row]),
@@ -146,7 +140,8 @@ async function after(
   const { items: tasks } = await dataOf(listOperatorTasks({ client: world.operator, query: { status: 'open' } }));
   page.lines(['']);
   page.say(`${tasks.length} more decisions wait in the queue of the operators:`);
-  page.lines(tasks.slice(0, 3).map(({ title }) => `- ${title}`));
+  const titles = tasks.map(({ title }) => title).toSorted();
+  page.lines(titles.slice(0, 3).map((title) => `- ${title}`));
 }
 
 /** For each provider its name, and what the session grants of it: up to two items by name, more as counts by kind. */

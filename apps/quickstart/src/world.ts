@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import {
   createGateway,
+  createGatewaySession,
   createProvider,
   createServiceAccount,
   createServiceAccountKey,
   createTenant,
+  type CreatedGatewaySession,
   type Gateway,
   type Provider,
   type Scope,
@@ -57,4 +59,13 @@ export async function makeWorld(client: Client, { url, mcpUrl }: { url: string; 
   const gateway = await dataOf(createGateway({ client, body: edge }));
   const agentSubject = `service_account:${tenantId}/${AGENT}`;
   return { url, tenantId, admin: client, operator, agentKey, agentSubject, provider, gateway };
+}
+
+/** A session of the agent at a gateway, which the operator opens for it. */
+export async function openSession(
+  { operator: client, agentSubject }: World,
+  { id }: Pick<Gateway, 'id'>,
+): Promise<CreatedGatewaySession> {
+  const body = { subject: agentSubject, ttlSeconds: 300 };
+  return dataOf(createGatewaySession({ client, path: { gateway_id: id }, body }));
 }

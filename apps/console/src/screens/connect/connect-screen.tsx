@@ -2,6 +2,7 @@ import { Select } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { CopyBlock } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { BASE_PATH } from '../../data/base-path.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -25,7 +26,7 @@ const PROTOCOLS = [
 ];
 
 /**
- * Three steps from nothing to the first span. The address has what was chosen, so that the page can be left and opened again, but
+ * The way by a gateway, then three steps from nothing to the first span. The address has what was chosen, so that the page can be left and opened again, but
  * never the key: its text is shown once, as everywhere.
  */
 export function ConnectScreen(): ReactNode {
@@ -38,6 +39,14 @@ export function ConnectScreen(): ReactNode {
       summary="From the exporter of an agent to its first span. Nothing in the agent changes but its settings."
       scrolls
     >
+      <section className={classes.gateway} aria-labelledby="by-gateway">
+        <h2 id="by-gateway">MCP servers: by gateway, without instrumentation</h2>
+        <p>
+          A gateway with its MCP proxy on decides about each call and passes it on. The agent gets another address and a
+          token, and what is denied appears in the inbox. Open one of the <RowLink path="/gateways">gateways</RowLink>{' '}
+          and choose Connect: it has the lines for Claude Code, Cursor, VS Code and others.
+        </p>
+      </section>
       <ol className={classes.steps}>
         <li>
           <h2>1. What sends</h2>
