@@ -285,6 +285,7 @@ function seen(account: string, name: string, operation: string, { address = '', 
       responseModels: [],
       environments: [],
       errors,
+      deniedReasons: [],
     },
   };
 }

@@ -5,6 +5,7 @@ import { CopyBlock } from '../../components/copy.tsx';
 import { Empty } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import classes from './gateways.module.css';
 
 type Target = { url: string; name: string };
 
@@ -58,7 +59,7 @@ export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
   const snippet = CLIENTS[client] ?? CLIENTS['curl'];
   const open = `QM_SESSION=$(curl -s -X POST ${serviceUrl()}/v1/gateways/${gateway.id}/sessions \\\n  -H "X-API-Key: $KEY" -H 'Content-Type: application/json' -d '{}' | jq -r .token)`;
   return (
-    <div className="stack">
+    <div className={classes.connect}>
       {gateway.mcpProxy === 'off' && (
         <p className="danger">
           The MCP proxy of this gateway is off. Turn it on with Change, or agents get no answer here.
