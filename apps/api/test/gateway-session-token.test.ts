@@ -111,7 +111,7 @@ test('a session for another subject needs the scope to impersonate, and names th
   const plain = callerOf(services, ['gateway_sessions:write']);
   await expect(createGatewaySession(plain, gatewayId, body)).rejects.toMatchObject({
     reason: 'scope_missing',
-    scope: 'gateway_sessions:impersonate',
+    members: { scope: 'gateway_sessions:impersonate' },
   });
   const trusted = callerOf(services, ['gateway_sessions:write', 'gateway_sessions:impersonate']);
   const session = await createGatewaySession(trusted, gatewayId, body);
