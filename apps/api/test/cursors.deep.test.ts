@@ -142,7 +142,7 @@ async function firstPage(operation: Operation, as: Credential): Promise<Answered
 }
 
 test('every list answers a cursor for its next page', async () => {
-  expect(lists.map(({ operationId }) => operationId)).toHaveLength(28);
+  expect(lists.map(({ operationId }) => operationId)).toHaveLength(32);
   for (const operation of lists) {
     const { first: cursor } = genuine.get(operation) ?? {};
     // The worker sees only its own tenant, so its list has one page.
@@ -308,6 +308,7 @@ test.each(listsOfRecords.map((operation) => [operation.operationId, operation] a
 
 /** What tells a record of any list apart. */
 function textOf(item: Body): string {
-  const { id, tenantId, subTenantId, userId, spanId, traceId, name, kind } = item;
-  return JSON.stringify([id, tenantId, subTenantId, userId, spanId, traceId, id === undefined ? [name, kind] : null]);
+  const { id, tenantId, subTenantId, userId, spanId, traceId, name, kind, agent, channel } = item;
+  const names = id === undefined ? [name, kind, agent, channel] : null;
+  return JSON.stringify([id, tenantId, subTenantId, userId, spanId, traceId, names]);
 }

@@ -1,6 +1,7 @@
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { shownLater } from '../testing/clock.ts';
+import { nowInNanoseconds, sendSpans } from '@quartermaster/api/test/telemetry/traces/sending.ts';
 import { signInByForm } from '../testing/sign-in.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
@@ -154,6 +155,47 @@ test('agents are sorted by tokens from the header of the column, and by name aga
   await header.getByRole('button').click();
   await expect.poll(first).toBe(byName[0]);
   await done();
+});
+
+test("an agent's screen says in which channels people talk to it, declared and seen", async () => {
+  const { server } = world;
+  const place = { tenantId: 'northwind' };
+  const { id } = await server.ok('POST', '/v1/service-accounts', {
+    as: server.admin,
+    body: { id: 'front-desk', name: 'front-desk', ...place },
+  });
+  const path = `/v1/service-accounts/${id}/keys?tenant_id=northwind`;
+  const { key } = await server.ok('POST', path, { as: server.admin, body: { scopes: ['traces:write'] } });
+  const run = (agent: string, channel: string | null) => ({
+    name: `invoke_agent ${agent}`,
+    attributes: {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': agent,
+      ...(channel !== null && { 'openclaw.channel': channel }),
+    },
+    start: nowInNanoseconds(server),
+  });
+  const spec = { channels: ['slack', 'email'] };
+  await server.ok('POST', '/v1/manifests', {
+    as: server.admin,
+    body: { name: 'front-desk', kind: 'agent', spec, ...place },
+  });
+  await sendSpans(server, { key }, [
+    run('front-desk', 'slack'),
+    run('front-desk', 'telegram'),
+    run('quiet-desk', null),
+  ]);
+  const channelsOf = async (name: string) => {
+    const { items } = await read(`/v1/agents?tenant_id=northwind&text=${name}`);
+    const { page, done } = await world.open(`/agents/${items[0].id}?${TENANT}`);
+    const text = await page.getByRole('region', { name: 'Channels' }).innerText();
+    await done();
+    return text.replaceAll(/\s+/g, ' ');
+  };
+  expect(await channelsOf('front-desk')).toMatch(
+    /^Channels email declared and silent slack declared and seen .+ telegram seen and undeclared .+/i,
+  );
+  expect(await channelsOf('quiet-desk')).toMatch(/^Channels not reported$/i);
 });
 
 test('a gateway is created, and all of its sessions are revoked after a confirmation', async () => {

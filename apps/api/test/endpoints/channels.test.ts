@@ -124,6 +124,19 @@ describe('list_channels', () => {
     expect(statesOf(await all(server, '/v1/channels', as))).toEqual(['support msteams seen_and_undeclared']);
   });
 
+  test('the run of OpenClaw is seen, which is inside of the span of a message', async () => {
+    const { as, send } = await newTenant();
+    const [traceId, message, harness] = [newTraceId(), newSpanId(), newSpanId()];
+    const span = { traceId, scope: 'openclaw', kind: 1, start: nowInNanoseconds(server) };
+    const attributes = { 'openclaw.channel': 'webchat', 'openclaw.agent': 'weather' };
+    await send(
+      { ...span, name: 'openclaw.message.processed', spanId: message, attributes: { 'openclaw.channel': 'webchat' } },
+      { ...span, name: 'openclaw.harness.run', spanId: harness, parentSpanId: message, attributes },
+      { ...span, name: 'openclaw.run', parentSpanId: harness, attributes },
+    );
+    expect(statesOf(await all(server, '/v1/channels', as))).toEqual(['weather webchat seen_and_undeclared']);
+  });
+
   test('an agent has at most 50 seen channels', async () => {
     const { as, send } = await newTenant();
     const runs = (prefix: string, count: number) =>
