@@ -66,7 +66,9 @@ test('the digest of an event without a caller’s request id and a decision is t
   const { key } = await sealedTenant(server, 1);
   const headers = { 'x-request-id': 'sent-by-caller' };
   await server.ok('POST', '/v1/gateways', { as: { key }, headers, body: { name: unique('gateway') } });
-  const { items } = await server.ok('GET', '/v1/audit-events?limit=2', { as: { key } });
+  const page = await server.ok('GET', '/v1/audit-events?limit=2', { as: { key } });
+  // A list adds the name that a target has now. It is not stored in the event.
+  const items = page.items.map(({ target: { type, id }, ...event }: Body) => ({ ...event, target: { type, id } }));
   const [{ decision: undecided, ...sent }, { callerRequestId: none, decision, ...event }] = items;
   const { callerRequestId, ...named } = sent;
   expect([callerRequestId, none, undecided, decision]).toEqual(['sent-by-caller', null, null, null]);
