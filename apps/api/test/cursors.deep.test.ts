@@ -91,6 +91,25 @@ async function makeSecondRecords(): Promise<void> {
   const { key } = await post(`/v1/service-accounts/second/keys?tenant_id=${TENANT}`, { scopes: ['traces:write'] });
   await server.ok('POST', '/v1/traces', { as: { key }, body: span('c5'.repeat(16), 'c5'.repeat(8)) });
   await server.services.telemetry.accounts.flush('all');
+  await makeSecondDenials();
+}
+
+/** A second name that the gateway denies, and a second account to which it denies the first name. */
+async function makeSecondDenials(): Promise<void> {
+  const body = { scopes: ['gateway_sessions:write'] };
+  const path = `/v1/service-accounts/second/keys?tenant_id=${TENANT}`;
+  const { key } = await server.ok('POST', path, { as: server.admin, body });
+  for (const [as, name] of [
+    [worker, 'second-denied'],
+    [{ key }, 'unknown-model'],
+  ] as const) {
+    const gateway = `/v1/gateways/${records['gateway_id']}`;
+    const { token } = await server.ok('POST', `${gateway}/sessions`, { as });
+    const headers = { Authorization: `Bearer ${token}` };
+    const asked = { provider: records['provider_id'], kind: 'model', name };
+    await server.ok('POST', `${gateway}/decisions`, { headers, body: asked });
+  }
+  await server.decisions.flush();
 }
 
 let added = 0;

@@ -50,7 +50,35 @@ async function fillOtherTables(server: TestServer, tenantId: string): Promise<vo
     .insertInto('agent_channels')
     .values({ ...place, ...seen })
     .execute();
+  await fillDecisions(server, tenantId, time);
   await db.insertInto('telemetry_call_counts').values({ tenant_id: tenantId, sender: 's', calls: 1 }).execute();
+}
+
+/** Counts of decisions, as if gateways of the tenant had been asked. */
+async function fillDecisions({ services: { db } }: TestServer, tenantId: string, time: string): Promise<void> {
+  const inTenant = { tenant_id: tenantId };
+  const ofGateway = { gateway_id: 'g', account: 'a' };
+  const counted = { hour: time, provider_id: 'p', point: 'guard', mode: 'enforce', outcome: 'denied' } as const;
+  await db
+    .insertInto('decision_counts')
+    .values({ ...inTenant, sub_tenant_id: '', ...ofGateway, ...counted, decisions: 1, last_at: time })
+    .execute();
+  await db
+    .insertInto('decision_batches')
+    .values({ ...inTenant, id: 'b', created_at: time })
+    .execute();
+  const idOf = async (table: 'gateway_sessions' | 'runtime_observations') =>
+    (await db.selectFrom(table).select('id').where('tenant_id', '=', tenantId).executeTakeFirstOrThrow()).id;
+  const session_id = await idOf('gateway_sessions');
+  await db
+    .insertInto('gateway_session_decisions')
+    .values({ ...inTenant, session_id, allowed: 1, denied: 1, last_at: time })
+    .execute();
+  const denial = { denials: 1, reason: 'blocked', last_session_id: session_id, last_denied_at: time } as const;
+  await db
+    .insertInto('observation_denials')
+    .values({ ...inTenant, observation_id: await idOf('runtime_observations'), ...ofGateway, ...denial })
+    .execute();
 }
 
 /**

@@ -77,7 +77,7 @@ export const listChannels = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * List which calls gateways decide about
  *
- * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. What needs attention comes first. It costs as much as `list_usage`.
+ * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. In the order of tenant, account and provider. It costs as much as `list_usage`.
  */
 export const listCoverage = <ThrowOnError extends boolean = false>(options?: Options<ListCoverageData, ThrowOnError>): RequestResult<ListCoverageResponses, ListCoverageErrors, ThrowOnError> => (options?.client ?? client).get<ListCoverageResponses, ListCoverageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

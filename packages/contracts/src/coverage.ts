@@ -46,7 +46,7 @@ export const listCoverage = operation({
   tag: 'Gateways',
   summary: 'List which calls gateways decide about',
   description:
-    'Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. What needs attention comes first. It costs as much as `list_usage`.',
+    'Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. In the order of tenant, account and provider. It costs as much as `list_usage`.',
   query: {
     ...tenancyQueryFields,
     days: z.int().min(1).max(30).default(7).describe('How many days back, to the next full hour: 1 to 30.'),

@@ -302,7 +302,7 @@ export const listCoverageQueryKey = (options?: Options<ListCoverageData>) => cre
 /**
  * List which calls gateways decide about
  *
- * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. What needs attention comes first. It costs as much as `list_usage`.
+ * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. In the order of tenant, account and provider. It costs as much as `list_usage`.
  */
 export const listCoverageOptions = (options?: Options<ListCoverageData>) => queryOptions<ListCoverageResponse, ListCoverageError, ListCoverageResponse, ReturnType<typeof listCoverageQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -322,7 +322,7 @@ export const listCoverageInfiniteQueryKey = (options?: Options<ListCoverageData>
 /**
  * List which calls gateways decide about
  *
- * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. What needs attention comes first. It costs as much as `list_usage`.
+ * Compares the calls that telemetry reported with the decisions that were asked for, for each account and provider: who is enforced, who is only observed, and whose calls nobody asks about. In the order of tenant, account and provider. It costs as much as `list_usage`.
  */
 export const listCoverageInfiniteOptions = (options?: Options<ListCoverageData>) => {
     const opts = infiniteQueryOptions<ListCoverageResponse, ListCoverageError, InfiniteData<ListCoverageResponse>, QueryKey<Options<ListCoverageData>>, string | null | Pick<QueryKey<Options<ListCoverageData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

@@ -1,4 +1,4 @@
-import { type Coverage, type CoverageState, CoverageStateSchema } from '@quartermaster/contracts/coverage.ts';
+import type { Coverage, CoverageState } from '@quartermaster/contracts/coverage.ts';
 import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {
   findGovernedProviders,
@@ -36,7 +36,7 @@ type Compared = {
   decisions: SummedDecisions[];
 };
 
-/** Compares reported calls with decisions, for each account and provider. What needs attention comes first. */
+/** Compares reported calls with decisions, for each account and provider, in the order of their names. */
 export async function readCoverage(
   ctx: CallerContext,
   scope: TenantScope,
@@ -153,9 +153,7 @@ function stateOf({
   return last.mode === 'enforce' ? 'enforced' : 'observed_only';
 }
 
-/** Sorts by state, then by the calls that nobody asked about, most first. */
-function sortKeyOf({ state, unasked, tenantId, subTenantId, account, providerId }: Coverage): string {
-  const rank = CoverageStateSchema.options.indexOf(state);
-  const most = String(Number.MAX_SAFE_INTEGER - unasked).padStart(16, '0');
-  return [rank, most, tenantId, subTenantId ?? '', account, providerId].join(' ');
+/** By names, which do not change while pages are read, as states and counts do. */
+function sortKeyOf({ tenantId, subTenantId, account, providerId }: Coverage): string {
+  return [tenantId, subTenantId ?? '', account, providerId].join(' ');
 }

@@ -1,6 +1,6 @@
 import { type Coverage, type CoverageState, listCoverage } from '@quartermaster/client';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatNumber, words } from '../../components/format.ts';
@@ -25,6 +25,13 @@ const STATES: Record<CoverageState, { label: string; tone: 'live' | 'quiet' | 'd
 
 const keyOf = ({ tenantId, subTenantId, account, providerId }: Coverage) =>
   [tenantId, subTenantId, account, providerId].join(' ');
+
+const RANKS = Object.keys(STATES);
+
+/** What needs attention first, and of that the most calls that nobody asked about. */
+function byAttention(a: Coverage, b: Coverage): number {
+  return RANKS.indexOf(a.state) - RANKS.indexOf(b.state) || b.unasked - a.unasked;
+}
 
 const COLUMNS: Column<Coverage>[] = [
   {
@@ -118,6 +125,7 @@ export function CoverageScreen(): ReactNode {
       return (await listCoverage({ query: page, signal, throwOnError: true })).data;
     },
   });
+  const items = useMemo(() => list.items.toSorted(byAttention), [list.items]);
   return (
     <Screen
       title="Coverage"
@@ -151,7 +159,7 @@ export function CoverageScreen(): ReactNode {
     >
       <DataTable
         label="Coverage"
-        list={list}
+        list={{ ...list, items }}
         columns={COLUMNS}
         keyOf={keyOf}
         active={row}
