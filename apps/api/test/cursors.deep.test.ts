@@ -263,7 +263,7 @@ function callerWithPages(operation: Operation): { as: Credential; cursor: string
 }
 
 /** Values for filters of any type. The first that the schema of a filter accepts is sent. */
-const CANDIDATES = [true, TENANT, '2026-01-01T00:00:00Z', ['name'], 7, 'a1'.repeat(8), { team: 'blue' }];
+const CANDIDATES = [true, TENANT, '2026-01-01T00:00:00Z', ['name'], 7, 3, 'a1'.repeat(8), { team: 'blue' }];
 
 /** The filters of a list with a value for each, beside those that {@link QUERIES} sets. */
 function filtersOf(operation: Operation): [name: string, value: unknown][] {
@@ -328,6 +328,7 @@ test.each(listsOfRecords.map((operation) => [operation.operationId, operation] a
 /** What tells a record of any list apart. */
 function textOf(item: Body): string {
   const { id, tenantId, subTenantId, userId, spanId, traceId, name, kind, agent, channel } = item;
-  const names = id === undefined ? [name, kind, agent, channel] : null;
+  const { observationId, providerId, account } = item;
+  const names = id === undefined ? [name, kind, agent, channel, observationId, providerId, account] : null;
   return JSON.stringify([id, tenantId, subTenantId, userId, spanId, traceId, names]);
 }

@@ -93,11 +93,19 @@ const ChannelSchema = withExtensionMembers(
   }),
 ).meta({ id: 'ManifestChannel', description: 'The channel in which people talk to agents.' });
 
-/** The name of a channel. With five digits it would rather be the number of a person or a room. */
-export const CHANNEL_NAME = /^(?!(?:\D*\d){5})[a-z0-9_.-]{1,64}$/;
+/** At most four digits: with five it would rather be the number of a person or a room. */
+const CHANNEL_NAME = /^[a-z_.-]*(?:[0-9][a-z_.-]*){0,4}$/;
+
+const CHANNEL_NAME_MAX_LENGTH = 64;
+
+export function isChannelName(text: string): boolean {
+  return text !== '' && text.length <= CHANNEL_NAME_MAX_LENGTH && CHANNEL_NAME.test(text);
+}
 
 const ChannelNameSchema = z
   .string()
+  .min(1)
+  .max(CHANNEL_NAME_MAX_LENGTH)
   .regex(CHANNEL_NAME)
   .describe(
     'What kind of channel it is, such as `slack`, `email` or `webchat`: at most four digits, because it is not a room or a person.',

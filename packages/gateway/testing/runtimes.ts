@@ -11,6 +11,9 @@ const runFile = promisify(execFile);
 const FOLDER = join(import.meta.dirname, '../../../node_modules/.cache/quartermaster-runtimes');
 const VERSIONS = { bun: '1.4.5', deno: '2.9.6', workerd: '1.20261117.1' };
 
+/** After this time npm cannot reach the registry, which it tries for minutes. In milliseconds. */
+const INSTALL_MS = 90_000;
+
 export type Runtime = 'node' | keyof typeof VERSIONS;
 
 /** @returns the program, or null if the registry does not have it for this machine */
@@ -21,7 +24,7 @@ async function findProgram(runtime: keyof typeof VERSIONS): Promise<string | nul
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{"private":true}');
   const install = ['install', '--no-audit', '--no-fund', `${runtime}@${VERSIONS[runtime]}`];
-  const installed = await runFile('npm', install, { cwd: folder }).catch(() => null);
+  const installed = await runFile('npm', install, { cwd: folder, timeout: INSTALL_MS }).catch(() => null);
   return installed === null ? null : program;
 }
 

@@ -1,4 +1,4 @@
-import { CHANNEL_NAME } from '@quartermaster/contracts/manifest-specs.ts';
+import { isChannelName } from '@quartermaster/contracts/manifest-specs.ts';
 import type { ReadSource } from '../reading/dialect.ts';
 import type { Facts } from '../reading/facts.ts';
 
@@ -22,7 +22,7 @@ export function channelOf({ attributes }: Pick<ReadSource, 'attributes'>, span: 
     const value = attributes[name];
     if (typeof value !== 'string') continue;
     const channel = value.toLowerCase();
-    if (CHANNEL_NAME.test(channel)) return { agent, channel };
+    if (isChannelName(channel)) return { agent, channel };
   }
   return null;
 }
