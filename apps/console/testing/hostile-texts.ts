@@ -136,6 +136,7 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     screen('/accounts'),
     screen('/accounts/$accountId', `/accounts/${account.id}?of=${TENANT}`, ['j', 'Enter']),
     screen('/gateways'),
+    screen('/coverage'),
     screen('/gateways/$gatewayId', `/gateways/${gateway.id}`, ['j', 'Enter']),
     screen('/changes'),
     screen('/changes', '/changes?view=applied', ['j']),
