@@ -155,7 +155,9 @@ async function copyFiles(): Promise<void> {
 async function writeManifest(): Promise<void> {
   const { scripts: _, devDependencies: __, publishConfig: ___, ...manifest } = await readJson(import.meta.dirname);
   const { version } = (await readJson(join(DB, 'node_modules', NATIVE))) as Manifest;
-  const published = { ...manifest, dependencies: { [NATIVE]: version } };
+  // The bill of materials is published beside the package.
+  const files = ['console', 'lib', 'vendor', 'THIRD-PARTY-LICENSES.txt'];
+  const published = { ...manifest, files, dependencies: { [NATIVE]: version } };
   await writeFile(join(DIST, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
 }
 

@@ -37,7 +37,7 @@ test.each([
   expect(await setUp.textContent()).toContain(`OTEL_EXPORTER_OTLP_ENDPOINT=${url} `);
 
   // A link loads the code of another screen, and a reload starts there.
-  await page.getByRole('link', { name: 'Gateways' }).click();
+  await page.getByRole('link', { name: 'Gateways' }).first().click();
   await page.getByRole('heading', { level: 1, name: 'Gateways' }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/quartermaster/console/gateways');
   await page.reload();
