@@ -73,6 +73,8 @@ async function fillDecisions({ services: { db } }: TestServer, tenantId: string,
   await db
     .insertInto('gateway_session_decisions')
     .values({ ...inTenant, session_id, allowed: 1, denied: 1, last_at: time })
+    // The session may have been asked about.
+    .onConflict((conflict) => conflict.doNothing())
     .execute();
   const denial = { denials: 1, reason: 'blocked', last_session_id: session_id, last_denied_at: time } as const;
   await db

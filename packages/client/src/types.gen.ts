@@ -5827,6 +5827,9 @@ export type ListChannelsData = {
          * Only channels of agents with exactly this name.
          */
         agent?: string | null;
+        /**
+         * Only channels with this state.
+         */
         state?: ChannelState | null;
         /**
          * The maximum number of records on a page: 1 to 100.

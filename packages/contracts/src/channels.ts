@@ -54,7 +54,7 @@ export const listChannels = operation({
   query: {
     ...tenancyQueryFields,
     agent: z.string().min(1).max(1000).nullish().describe('Only channels of agents with exactly this name.'),
-    state: ChannelStateSchema.nullish(),
+    state: ChannelStateSchema.nullish().describe('Only channels with this state.'),
     ...pageFields,
   },
   output: page('AgentChannelPage', AgentChannelSchema),

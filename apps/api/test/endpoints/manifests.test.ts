@@ -112,7 +112,7 @@ test('create_manifest refuses members that the kind does not have, at their plac
     expectInvalid(answered, { loc: ['body', 'spec', ...loc], type });
   }
   const { body } = await server.call('POST', PATH, { as, body: { name: 'x', kind: 'agent', spec: { allow: [] } } });
-  expect(body.detail[0].ctx).toEqual({ allowed: ['description', 'owner', 'declares'] });
+  expect(body.detail[0].ctx).toEqual({ allowed: ['description', 'owner', 'declares', 'channels'] });
   expect(await idsOf(server, { path: PATH, as })).toEqual([]);
 });
 
