@@ -1,4 +1,7 @@
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, expect, test } from 'vitest';
+import { foldDecisions, type NotedDenial } from '../../src/governance/denials/fold.ts';
+import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
 
@@ -124,4 +127,33 @@ test('the denials of an observation and of a gateway are listed, the last first,
   expect(await server.ok('GET', `/v1/gateways/${gatewayId}/sessions/${session.id}`, { as })).toMatchObject({
     decisions: { allowed: 1, denied: 3, lastAt: expect.any(String) },
   });
+});
+
+test('a batch that is written twice, because its commit may have failed, counts once', async () => {
+  const world = await decidingWorld(server);
+  const { tenantId, gatewayId, providerId, session } = world;
+  const time = new Date().toISOString();
+  const denial: NotedDenial = {
+    gatewayId,
+    place: { tenantId, subTenantId: null },
+    providerId,
+    kind: 'tool',
+    name: 'x',
+    account: session.subject,
+    reason: 'not_in_inventory',
+    count: 3,
+    firstAt: time,
+    lastAt: time,
+    lastSessionId: session.id,
+  };
+  const sessions = [{ sessionId: session.id, allowed: 0, denied: 3, lastAt: time }];
+  const batch = { id: unique('batch'), denials: [denial], counts: [], sessions };
+  const { db, tenantLimits, telemetry } = server.services;
+  const limits = { observations: telemetry.maxObservations, tenantLimits };
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    await inTransaction(db, (trx) => foldDecisions(trx, tenantId, { batch, limits }, new Date()));
+  }
+  expect(await observationsOf(world)).toMatchObject([{ name: 'x', denials: 3 }]);
+  const path = `/v1/gateways/${gatewayId}/sessions/${session.id}`;
+  expect((await server.ok('GET', path, { as: world.as })).decisions).toMatchObject({ denied: 3 });
 });
