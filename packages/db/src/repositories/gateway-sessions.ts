@@ -193,7 +193,8 @@ export async function revokeGatewaySession(
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
-  const [session = toSummary(row, now)] = await withDecisions(db, [toSummary(row, now)]);
+  const summary = toSummary(row, now);
+  const [session = summary] = await withDecisions(db, [summary]);
   return { ...session, grants: await readGrants(db, session) };
 }
 

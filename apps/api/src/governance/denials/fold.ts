@@ -16,11 +16,10 @@ import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
-import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
 import { type AggregationLimits, aggregateSightings } from '../observations/aggregate.ts';
 import { openCardinalityTask } from '../observations/cardinality-task.ts';
-import type { Sighting } from '../observations/sightings.ts';
+import { emptySighting, type Sighting } from '../observations/sightings.ts';
 
 /**
  * Open observations of an account that were only denied, never used. Each has a review task. Further denials are counted, but not
@@ -120,9 +119,9 @@ async function foldAccount(
   for (const denial of denials) {
     const provider = providers.get(denial.providerId);
     if (!provider) continue;
-    const key = nameKey(denial.kind, denial.name, provider.name);
-    const subject = subjectKey({ ...denial, nameKey: key });
-    const entry = sightings.get(subject) ?? { sighting: sightingOf(denial, { provider, key }), denials: [] };
+    const sighting = { ...emptySighting(provider, denial), names: new Set([denial.name]) };
+    const subject = subjectKey(sighting);
+    const entry = sightings.get(subject) ?? { sighting, denials: [] };
     entry.denials.push(denial);
     sightings.set(subject, entry);
   }
@@ -161,35 +160,6 @@ function observed(trx: Database, place: TenantPlace, entries: readonly { sightin
     place,
     entries.map(({ sighting: { providerId, kind, nameKey: key } }) => ({ providerId, kind, nameKey: key })),
   );
-}
-
-function sightingOf(
-  { providerId, kind, name }: NotedDenial,
-  { provider, key }: { provider: Sighting['provider']; key: string },
-): Sighting {
-  return {
-    provider,
-    providerId,
-    kind,
-    nameKey: key,
-    name,
-    count: 0,
-    errors: 0,
-    removed: { count: 0, errors: 0 },
-    firstSeenAt: '',
-    lastSeenAt: '',
-    lastTraceId: null,
-    lastSpanId: null,
-    latest: '',
-    hasNewCall: false,
-    serviceNames: new Set(),
-    agents: new Set(),
-    serverAddresses: new Set(),
-    operations: new Set(),
-    names: new Set([name]),
-    responseModels: new Set(),
-    environments: new Set(),
-  };
 }
 
 function sumOf(

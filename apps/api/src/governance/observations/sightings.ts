@@ -2,6 +2,7 @@ import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 
 /** Numbers of calls, and of errors among them. */
 type Counts = { count: number; errors: number };
@@ -38,6 +39,33 @@ export type Sighting = ObservationSubject & {
   /** Uses that gateways denied. They are no calls. */
   denied?: { count: number; lastAt: string; reasons: ReadonlySet<Denial> };
 };
+
+/** A sighting of a name at a provider, to which nothing is added yet. */
+export function emptySighting(provider: Provider, { kind, name }: Pick<Sighting, 'kind' | 'name'>): Sighting {
+  return {
+    provider,
+    providerId: provider.id,
+    kind,
+    nameKey: nameKey(kind, name, provider.name),
+    name,
+    count: 0,
+    errors: 0,
+    removed: { count: 0, errors: 0 },
+    firstSeenAt: '',
+    lastSeenAt: '',
+    lastTraceId: null,
+    lastSpanId: null,
+    latest: '',
+    hasNewCall: false,
+    serviceNames: new Set(),
+    agents: new Set(),
+    serverAddresses: new Set(),
+    operations: new Set(),
+    names: new Set(),
+    responseModels: new Set(),
+    environments: new Set(),
+  };
+}
 
 type Evidence = RuntimeObservation['evidence'];
 

@@ -38,11 +38,6 @@ export class LiveCache<Value> {
     return age <= 2 * this.#freshMs ? entry.value : reading;
   }
 
-  /** Removes the value, so that the next caller waits for a new one. */
-  delete(key: string): void {
-    this.#entries.delete(key);
-  }
-
   #readFirst(key: string): Promise<Value> {
     const running = this.#first.get(key);
     if (running) return running;

@@ -1,10 +1,8 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { subjectKey } from '../../governance/declarations/subject-key.ts';
-import { MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
+import { emptySighting, MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
-import type { Use } from '../reading/facts.ts';
 import type { CallChange } from './call-changes.ts';
 import { errorsOf, nameAt } from './resolve.ts';
 
@@ -49,32 +47,6 @@ function withTimes({ sighting, times }: Counted): Sighting {
     firstSeenAt: text(times.first),
     lastSeenAt: text(times.last),
     latest: text(times.latest),
-  };
-}
-
-function emptySighting(provider: Provider, use: Use): Sighting {
-  return {
-    provider,
-    providerId: provider.id,
-    kind: use.kind,
-    nameKey: nameKey(use.kind, use.name, provider.name),
-    name: use.name,
-    count: 0,
-    errors: 0,
-    removed: { count: 0, errors: 0 },
-    firstSeenAt: '',
-    lastSeenAt: '',
-    lastTraceId: null,
-    lastSpanId: null,
-    latest: '',
-    hasNewCall: false,
-    serviceNames: new Set(),
-    agents: new Set(),
-    serverAddresses: new Set(),
-    operations: new Set(),
-    names: new Set(),
-    responseModels: new Set(),
-    environments: new Set(),
   };
 }
 
