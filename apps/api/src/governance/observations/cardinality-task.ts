@@ -36,7 +36,7 @@ function titleOf(
 ): string {
   if (filled === 'tenant') return `The tenant reached its limit of ${limit} ${of}: new ones are not observed`;
   if (of === 'denied names')
-    return `${sender} was denied ${limit} names that nobody has reviewed: further ones are not observed`;
+    return `${sender} was denied ${limit} names that are not reviewed yet: further ones are not observed`;
   const holder =
     filled === 'account'
       ? sender

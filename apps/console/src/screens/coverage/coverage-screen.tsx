@@ -13,7 +13,7 @@ import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
-/** What each state says to a person, and whether somebody should act. */
+/** The label of each state. The tone `danger` asks a person to act. */
 const STATES: Record<CoverageState, { label: string; tone: 'live' | 'quiet' | 'danger' }> = {
   bypassed: { label: 'bypasses its gateway', tone: 'danger' },
   silent: { label: 'stopped asking', tone: 'danger' },

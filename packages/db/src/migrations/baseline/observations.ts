@@ -52,7 +52,7 @@ async function createObservations(db: Schema): Promise<void> {
   await index('runtime_observations_by_name_key', ['tenant_id', 'provider_id', 'kind', 'name_key', 'sub_tenant_id'], {
     unique: true,
   });
-  // Counts what an account was denied and nobody has reviewed.
+  // Counts the open observations of an account that were only denied.
   await index('runtime_observations_denied', ['tenant_id', 'first_account'], {
     where: `denials > 0 and occurrences = 0 and status = 'open'`,
   });
