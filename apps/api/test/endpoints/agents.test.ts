@@ -19,9 +19,9 @@ function hourAfter(hours: number): string {
   return new Date(time + hours * HOUR_MS).toISOString();
 }
 
-/** A span of an hour ago. */
-function recent(span: SpanInput, service: string): SpanInput {
-  const start = BigInt(server.services.now().getTime() - HOUR_MS) * 1_000_000n;
+/** A span of an hour before a time, by default now. */
+function recent(span: SpanInput, service: string, now = server.services.now().getTime()): SpanInput {
+  const start = BigInt(now - HOUR_MS) * 1_000_000n;
   return { ...span, service, start, end: start + 1_000_000n };
 }
 
@@ -38,12 +38,14 @@ async function newTenant() {
   const manifest = await post('/v1/manifests', { name: 'billing', kind: 'agent', spec: { declares }, tenantId });
   await post('/v1/manifests', { name: 'planned', kind: 'agent', spec: {}, tenantId });
   const model = (name: string) => chat(name, { 'gen_ai.provider.name': 'openai', 'gen_ai.usage.input_tokens': 7 });
+  // One time for all, because lists are sorted by it.
+  const now = server.services.now().getTime();
   await sendSpans(server, as, [
-    recent(model('gpt-5'), 'billing'),
-    recent(model('gpt-5'), 'billing'),
-    recent({ ...model('o9-preview'), failed: true }, 'billing'),
-    recent(model('forbidden'), 'shadow'),
-    recent(toolRun('search'), 'shadow'),
+    recent(model('gpt-5'), 'billing', now),
+    recent(model('gpt-5'), 'billing', now),
+    recent({ ...model('o9-preview'), failed: true }, 'billing', now),
+    recent(model('forbidden'), 'shadow', now),
+    recent(toolRun('search'), 'shadow', now),
   ]);
   return { tenantId, account, as, provider, manifest };
 }
