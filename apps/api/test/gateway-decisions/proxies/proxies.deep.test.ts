@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type TestServer, startTestServer } from '../../support/server.ts';
 import { type DecidingWorld, decidingWorld } from '../sessions.ts';
-import { GRANTED_TOOLS, type McpSide, outcome, ROWS, SEARCH, SLOW, send, startMcpSide } from './rows.ts';
+import { GRANTED_TOOLS, type McpSide, outcome, ROWS, SEARCH, SLOW, SPELLINGS, send, startMcpSide } from './rows.ts';
 import { INSTALLED_PROXIES, type Surroundings } from './start.ts';
 
 let server: TestServer;
@@ -33,7 +33,17 @@ describe.each(INSTALLED_PROXIES)('$title, configured as documented,', ({ start }
     for (const { headers } of mcp.requests) {
       expect(headers['x-quartermaster-subject']).toBe(world.session.subject);
       expect(headers).not.toHaveProperty('authorization');
+      expect(headers).not.toHaveProperty('upgrade');
+      expect(headers).not.toHaveProperty('x_quartermaster_subject');
     }
+  });
+
+  test.skipIf(start === null)('regression: the MCP server gets no other spelling of its path', async () => {
+    const { world, mcp, at } = await betweenBoth();
+    const url = (await start?.(at)) ?? '';
+    for (const sent of SPELLINGS) await outcome(await send(url, world.token, sent));
+    await outcome(await send(url, world.token, SEARCH));
+    expect(new Set(mcp.requests.map((request) => request.url))).toEqual(new Set(['/mcp']));
   });
 
   test.skipIf(start === null)('passes on events one by one', async () => {

@@ -41,6 +41,8 @@ type Sent = {
   method?: string;
   /** Added to the path of the MCP endpoint. */
   rest?: string;
+  /** The path as it is sent, in place of that of the MCP endpoint. */
+  path?: string;
   headers?: Record<string, string | string[]>;
   body?: unknown;
 };
@@ -148,7 +150,31 @@ export const ROWS: readonly Row[] = [
     headers: { ...LIST.headers, 'x-quartermaster-subject': 'user:root' },
     answer: '200',
   },
+  {
+    row: 'a subject with underscores',
+    ...LIST,
+    headers: { ...LIST.headers, x_quartermaster_subject: 'user:root' },
+    answer: '200',
+  },
+  {
+    row: 'a connection that names the subject',
+    ...LIST,
+    headers: { ...LIST.headers, connection: 'close, X-Quartermaster-Subject' },
+    answer: '200',
+  },
+  ...['h2c', 'websocket'].map((upgrade) => ({
+    row: `an upgrade to ${upgrade}`,
+    ...LIST,
+    headers: { ...LIST.headers, connection: 'Upgrade', upgrade },
+    answer: '200',
+  })),
 ];
+
+/** Spellings of the path of the MCP endpoint that some programs resolve. */
+export const SPELLINGS: readonly Sent[] = ['/x/../mcp', '//mcp', '/./mcp', '/MCP', '/mcp%20'].map((path) => ({
+  ...CALL,
+  path,
+}));
 
 /** A call of a tool, as clients of revision 2026-07-28 send it. */
 export function callTool(name: string): Sent {
@@ -165,12 +191,13 @@ function slowCall() {
 }
 
 /** Sends a request as an agent does, also with repeated headers. */
-export function send(url: string, token: string, { method = 'POST', rest = '', headers, body }: Sent) {
+export function send(url: string, token: string, { method = 'POST', rest = '', path, headers, body }: Sent) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const own = { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' };
     const req = request(url + rest, {
       method,
       agent: false,
+      ...(path !== undefined && { path }),
       headers: { ...own, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
     });
     req.on('response', resolve).on('error', reject);
