@@ -72,6 +72,24 @@ test('a name is unique in its tenant and sub-tenant, ignoring case', async () =>
   await create(as, { name: 'Edge', subTenantId: 'eu' });
 });
 
+test('regression: a sub-tenant neither lifts the blocks nor uses the credential of a provider of the whole tenant', async () => {
+  const [whole, eu] = [await callerIn('loosen-1'), await callerIn('loosen-1', 'eu')];
+  const body = { subTenantId: 'eu', enforcement: 'enforce' };
+  const shared = await create(whole, { ...body, providerIds: [await providerOf(whole)] });
+  const own = await create(eu, { ...body, providerIds: [await providerOf(eu, { subTenantId: 'eu' })] });
+  for (const [field, value] of [
+    ['enforcement', 'observe'],
+    ['mcpProxy', 'on'],
+  ] as const) {
+    const change = { [field]: value };
+    const refused = await server.call('PUT', `${PATH}/${shared.id}`, { as: eu, body: change });
+    expectInvalid(refused, { loc: ['body', field], type: 'value_error' });
+    await server.ok('PUT', `${PATH}/${own.id}`, { as: eu, body: change });
+    await server.ok('PUT', `${PATH}/${shared.id}`, { as: whole, body: change });
+  }
+  await server.ok('PUT', `${PATH}/${shared.id}`, { as: eu, body: { enforcement: 'enforce', mcpProxy: 'off' } });
+});
+
 test('a gateway uses providers and manifests of its sub-tenant and of the whole tenant; others are refused as missing', async () => {
   const as = await callerIn('uses-1');
   for (const subTenantId of ['eu', 'us']) await callerIn('uses-1', subTenantId);

@@ -52,6 +52,8 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     if (changed.length === 0) return gateway;
     await ctx.services.tenantLimits.changeRecord(trx, gateway.tenantId, { before: gateway, change, changed });
     await requireUsableProviders(ctx, trx, gateway, providerIds ?? [], gateway.providerIds);
+    for (const field of changed)
+      if (isLoosening(field, change)) await requireReachedProviders(ctx, trx, gateway, field);
     if (changed.includes('manifestId')) await requireUsableManifest(ctx, trx, gateway, change.manifestId ?? null);
     else if (changed.includes('status')) await requireExistingManifest(trx, { ...gateway, ...change });
     const updated = await updateGateway(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? gateway.name));
@@ -114,6 +116,30 @@ async function requireUsableProviders(
       : valueError(['body', 'providerIds', index], `provider ${UNUSABLE}`, id).details,
   );
   if (details.length > 0) throw new ValidationFailure(details, 'provider_not_found');
+}
+
+/** Whether a change lets agents use more than the inventories, blocks and manifests allow, or lets them use stored credentials. */
+function isLoosening(field: string, { enforcement, mcpProxy }: GatewayChange): boolean {
+  return (field === 'enforcement' && enforcement === 'observe') || (field === 'mcpProxy' && mcpProxy === 'on');
+}
+
+/**
+ * A gateway of a sub-tenant may list providers of the whole tenant. Their blocks and credentials are not for the sub-tenant to lift or
+ * to use.
+ *
+ * @throws 422 `provider_not_found`
+ */
+async function requireReachedProviders(
+  ctx: CallerContext,
+  db: Database,
+  { tenantId, providerIds }: Gateway,
+  field: string,
+): Promise<void> {
+  const listed = await findProviders(db, wholeTenant(tenantId), providerIds);
+  const reached = await findProviders(db, ctx.reach, providerIds);
+  if (reached.length === listed.length) return;
+  const message = 'the gateway lists providers out of your reach, so only those who reach them may set this';
+  throw new ValidationFailure(valueError(['body', field], message).details, 'provider_not_found');
 }
 
 async function requireUsableManifest(
