@@ -20,7 +20,7 @@ const newServer = () => {
   return mcp;
 };
 
-type Message = { id?: unknown; method?: string; params?: { _meta?: object } };
+type Message = { id?: unknown; method?: string; params?: { _meta?: object }; isBatch: boolean };
 
 const LISTED = {
   initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } },
@@ -32,8 +32,11 @@ async function startNaive(refuse: (message: Message, probes: number) => { status
   let probes = 0;
   const peer = await startPeer(((req, res) => {
     void (async () => {
-      const message = req.method === 'POST' ? ((await json(req)) as Message) : {};
-      const isProbe = req.headers['mcp-protocol-version'] === MODERN && req.headers['mcp-method'] === 'tools/list';
+      const sent = req.method === 'POST' ? ((await json(req)) as Omit<Message, 'isBatch'>) : {};
+      const message = { ...(Array.isArray(sent) ? sent[0] : sent), isBatch: Array.isArray(sent) } as Message;
+      const isProbe =
+        req.headers['mcp-protocol-version'] === MODERN &&
+        /^tools\/(?:list|call)$/.test(String(req.headers['mcp-method']));
       if (isProbe) probes += 1;
       const refused = isProbe ? refuse(message, probes) : null;
       const result = LISTED[message.method as keyof typeof LISTED] ?? {};
@@ -102,9 +105,16 @@ describe('of other servers', () => {
   test.each<[string, 'verified' | 'failed' | 'unknown', number, Parameters<typeof startNaive>[0]]>([
     ['one that looks at no header', 'failed', 1, () => null],
     ['one that refuses for another reason', 'failed', 1, () => ({ status: 400 })],
-    ['one that goes by the revision in the body', 'failed', 2, ({ params }) => (params?._meta ? mismatch : null)],
-    ['one that lets initialize pass', 'failed', 3, ({ method }) => (method === 'initialize' ? null : mismatch)],
-    ['one that refuses all three', 'verified', 3, () => mismatch],
+    [
+      'regression: one that compares only methods',
+      'failed',
+      2,
+      ({ method }) => (method === 'tools/call' ? null : mismatch),
+    ],
+    ['one that goes by the revision in the body', 'failed', 3, ({ params }) => (params?._meta ? mismatch : null)],
+    ['one that lets initialize pass', 'failed', 4, ({ method }) => (method === 'initialize' ? null : mismatch)],
+    ['regression: one that takes batches', 'failed', 5, ({ isBatch }) => (isBatch ? null : mismatch)],
+    ['one that refuses all', 'verified', 5, () => mismatch],
     ['one that has no time', 'unknown', 2, (_message, probe) => (probe === 1 ? mismatch : { status: 429 })],
     ['one that breaks', 'unknown', 1, () => ({ status: 500 })],
   ])('%s: %s', async (_what, headerChecks, probes, refuse) => {

@@ -19,23 +19,46 @@ const OTHER_REFUSALS: ReadonlySet<number> = new Set([401, 403, 408, 429]);
 
 const CLIENT = { name: 'quartermaster', version: '1' };
 
-/** The headers of each probe say `tools/list`, and its body says something else that is harmless even if it is carried out. */
-const PROBES = [
+const META = {
+  'io.modelcontextprotocol/protocolVersion': FIRST_REVISION_WITH_HEADERS,
+  'io.modelcontextprotocol/clientInfo': CLIENT,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+type Probe = {
+  headers: Record<string, string>;
+  body: object;
+  /** The error code of the refusal. Null: any refusal will do. */
+  code: number | null;
+};
+
+const LIST_HEADERS = { 'mcp-method': 'tools/list' };
+
+const message = (id: number, method: string, params: object) => ({ jsonrpc: '2.0', id, method, params });
+
+/** The headers of each probe say something else than its body, which is harmless even if it is carried out. */
+const PROBES: readonly Probe[] = [
+  { headers: LIST_HEADERS, body: message(0, 'ping', { _meta: META }), code: HEADER_MISMATCH },
+  // Some servers compare the methods, and not the names. No server has these tools.
   {
-    method: 'ping',
-    params: {
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': FIRST_REVISION_WITH_HEADERS,
-        'io.modelcontextprotocol/clientInfo': CLIENT,
-        'io.modelcontextprotocol/clientCapabilities': {},
-      },
-    },
+    headers: { 'mcp-method': 'tools/call', 'mcp-name': 'quartermaster-probe-of-headers' },
+    body: message(1, 'tools/call', { name: 'quartermaster-probe-of-the-body', arguments: {}, _meta: META }),
     code: HEADER_MISMATCH,
   },
   // Some servers choose the revision by the body, and look at no header of a request of an older one.
-  { method: 'ping', params: {}, code: null },
-  { method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT }, code: null },
-] as const;
+  { headers: LIST_HEADERS, body: message(2, 'ping', {}), code: null },
+  {
+    headers: LIST_HEADERS,
+    body: message(3, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT }),
+    code: null,
+  },
+  // Some servers take a batch, and compare its first message.
+  {
+    headers: LIST_HEADERS,
+    body: [message(4, 'tools/list', { _meta: META }), message(5, 'ping', { _meta: META })],
+    code: null,
+  },
+];
 
 /**
  * Whether an MCP server compares the headers of a request with its body. Forward authentication that sees only headers rests on that: a
@@ -44,16 +67,16 @@ const PROBES = [
 export async function probeHeaders(outbound: Pick<Outbound, 'fetch'>, url: string): Promise<HeaderChecks> {
   const signal = AbortSignal.timeout(PROBES_MS);
   try {
-    for (const [id, { method, params, code }] of PROBES.entries()) {
+    for (const { headers, body, code } of PROBES) {
       const answer = await outbound.fetch(url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           accept: 'application/json, text/event-stream',
           'mcp-protocol-version': FIRST_REVISION_WITH_HEADERS,
-          'mcp-method': 'tools/list',
+          ...headers,
         },
-        body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+        body: JSON.stringify(body),
         signal,
       });
       const text = await beginningOf(answer);
