@@ -58,7 +58,7 @@ const METHODS = new Map<string, Rule>([
   ['tasks/update', TASK],
   ['tasks/cancel', TASK],
   ['tasks/result', TASK],
-  ['tasks/list', SESSION_ONLY],
+  // Not `tasks/list`: behind the credential of a gateway the server would list the tasks of all its agents.
 ]);
 const NOTIFICATION: Rule = { bodyOnly: true };
 
@@ -108,7 +108,7 @@ export function readMcpBody(text: string, headers: HeaderValues): McpReading {
  *
  * Parsers differ in which of two members with the same name they keep, and some ignore case (Go's `encoding/json`). So duplicate
  * members are refused in the first three levels, and in the first two levels also those that differ only in case. Deeper levels do not
- * decide anything.
+ * decide anything. Parsers also differ in how deep a message may nest.
  */
 export function parseMcpBody(text: string): McpMessage | McpRefused {
   let message: unknown;
@@ -119,9 +119,8 @@ export function parseMcpBody(text: string): McpMessage | McpRefused {
   }
   if (Array.isArray(message)) return refused('mcp_revision_unsupported', 'JSON-RPC batches are not supported.');
   if (!isObject(message)) return refused('body_incomplete', 'The body is not a JSON-RPC message.');
-  const duplicate = findDuplicateMember(text);
-  if (duplicate !== null) return refused('body_incomplete', `The body has the member ${quoted(duplicate)} twice.`);
-  return { kind: 'message', message };
+  const flaw = findFlaw(text);
+  return flaw === null ? { kind: 'message', message } : refused('body_incomplete', flaw);
 }
 
 /** Reads a message that `parseMcpBody` returned. */
@@ -243,21 +242,25 @@ function isRevisionWithHeaders(version: string): boolean {
 const UNIQUE_LEVELS = 3;
 const CASE_FOLDED_LEVELS = 2;
 
-/** @param text valid JSON @returns the first repeated member */
-function findDuplicateMember(text: string): string | null {
+/** How deep objects and arrays may nest. */
+const MAX_LEVELS = 256;
+
+/** @param text valid JSON @returns what parsers may read differently, as a sentence */
+function findFlaw(text: string): string | null {
   const seen: (Set<string> | null)[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
     if (character === '{') seen.push(seen.length < UNIQUE_LEVELS ? new Set() : null);
     else if (character === '[') seen.push(null);
     else if (character === '}' || character === ']') seen.pop();
-    else if (character === '"') {
+    if (seen.length > MAX_LEVELS) return 'The body nests too deep.';
+    if (character === '"') {
       const end = endOfString(text, at);
       const names = seen.at(-1);
       if (names != null && isMemberName(text, end)) {
         const name = JSON.parse(text.slice(at, end)) as string;
         const key = seen.length <= CASE_FOLDED_LEVELS ? caseFolded(name) : name;
-        if (names.has(key)) return name;
+        if (names.has(key)) return `The body has the member ${quoted(name)} twice.`;
         names.add(key);
       }
       at = end - 1;

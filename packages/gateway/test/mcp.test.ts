@@ -70,6 +70,8 @@ describe('readMcpBody', () => {
   const request = (method: unknown, params?: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const call = (name: unknown, rest: object = {}) => request('tools/call', { name, arguments: {}, ...rest });
 
+  const deep = (levels: number) => `{"method":"ping","params":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+
   const bodies: [title: string, body: string, expected: string][] = [
     ['a tool', call('echo'), 'tool echo'],
     ['a tool of the revision with headers', call('echo', { _meta: META }), 'tool echo'],
@@ -106,6 +108,9 @@ describe('readMcpBody', () => {
     ['the name twice', '{"method":"tools/call","params":{"name":"echo","name":"secret"}}', 'body_incomplete'],
     ['the name in two cases', '{"method":"tools/call","params":{"name":"echo","NAME":"secret"}}', 'body_incomplete'],
     ['a third level twice', '{"method":"ping","params":{"_meta":{"a":1,"a" : 2}}}', 'body_incomplete'],
+    ['regression: a message that nests deeper than some parsers read', deep(300), 'body_incomplete'],
+    ['a deep argument', deep(200), 'session ping'],
+    ['regression: the tasks of all agents', request('tasks/list'), 'mcp_method_unknown'],
     ['a request that looks like a response', '{"Method":"tools/call","result":{}}', 'body_incomplete'],
   ];
   it.each(bodies)('%s', (_title, body, expected) => {
