@@ -1,6 +1,7 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { foldDecisions, type NotedDenial } from '../../src/governance/denials/fold.ts';
+import { type Decided, DecisionLog } from '../../src/resources/gateway-decisions/decision-log.ts';
 import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
@@ -156,4 +157,26 @@ test('a batch that is written twice, because its commit may have failed, counts 
   expect(await observationsOf(world)).toMatchObject([{ name: 'x', denials: 3 }]);
   const path = `/v1/gateways/${gatewayId}/sessions/${session.id}`;
   expect((await server.ok('GET', path, { as: world.as })).decisions).toMatchObject({ denied: 3 });
+});
+
+test('regression: a flood of the names of one tenant does not hide the denials of another', async () => {
+  const world = await decidingWorld(server);
+  const log = new DecisionLog(server.services);
+  const denial: Omit<Decided, 'name' | 'account' | 'place'> = {
+    gatewayId: world.gatewayId,
+    sessionId: null,
+    providerId: world.providerId,
+    kind: 'tool',
+    point: 'guard',
+    mode: 'enforce',
+    reason: 'not_in_inventory',
+    attempts: 1,
+  };
+  const flooding = { tenantId: unique('flooding'), subTenantId: null };
+  for (let index = 0; index < 20_000; index += 1)
+    log.note({ ...denial, place: flooding, account: `user:${index % 100}`, name: `invented-${index}` });
+  const place = { tenantId: world.tenantId, subTenantId: null };
+  log.note({ ...denial, place, account: world.session.subject, name: 'drop_table' });
+  await log.flush();
+  expect(await observationsOf(world)).toMatchObject([{ name: 'drop_table', denials: 1 }]);
 });

@@ -27,9 +27,13 @@ const COUNTS_WAIT_MS = 5000;
 const MAX_WAIT_MS = 400;
 const MAX_WAITING = 100;
 
-/** Denied names of an account that wait, and of all accounts. Beyond that a denial is counted, but not observed. */
+/**
+ * Denied names of an account that wait, and of all accounts. Beyond that a denial is counted, but not observed. Each tenant has room
+ * for some in any case, so that the flood of one does not hide the denials of another.
+ */
 const MAX_NAMES_OF_ACCOUNT = 200;
 const MAX_NAMES = 20_000;
+const NAMES_OF_EACH_TENANT = 200;
 
 /** Observations whose ids are remembered. */
 const MAX_IDS = 20_000;
@@ -168,7 +172,8 @@ export class DecisionLog {
       return;
     }
     const names = waiting.namesOfAccounts.get(account) ?? 0;
-    if (names >= MAX_NAMES_OF_ACCOUNT || this.#names >= MAX_NAMES) return;
+    const isFull = this.#names >= MAX_NAMES && waiting.denials.size >= NAMES_OF_EACH_TENANT;
+    if (names >= MAX_NAMES_OF_ACCOUNT || isFull) return;
     waiting.namesOfAccounts.set(account, names + 1);
     this.#names += 1;
     const subject = { gatewayId, place, providerId, kind, name, account };
