@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
 import { type TestServer, startTestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
 
@@ -139,4 +140,19 @@ test('get_own_gateway_session lists what the session may use now, and answers 30
   const body = { kind: 'tool', name: 'second' };
   await server.ok('POST', `/v1/providers/${world.providerId}/inventory`, { as: world.as, body });
   expect((await read({ 'If-None-Match': etag })).status).toBe(200);
+});
+
+test('regression: the own session names a provider only as decisions find it', async () => {
+  const world = await decidingWorld(server);
+  const { as, tenantId, providerName: name } = world;
+  await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  // A sub-tenant gives its provider the name of one of the whole tenant.
+  const body = { name, kind: 'mcp', subTenantId: 'eu' };
+  const { id } = await server.ok('POST', '/v1/providers', { as, body });
+  const path = `/v1/gateways/${world.gatewayId}`;
+  await server.ok('PUT', path, { as, body: { providerIds: [world.providerId, id] } });
+  const { token } = await server.ok('POST', `${path}/sessions`, { as, body: { providerIds: [id] } });
+  expect((await decide(world, { provider: name, token })).body).toMatchObject({ reason: 'provider_not_in_session' });
+  const own = await server.ok('GET', `${path}/session`, { headers: { 'X-Quartermaster-Session': token } });
+  expect(own.providers).toMatchObject([{ id, name: id, aliases: [] }]);
 });

@@ -38,12 +38,14 @@ function offerOf({ state, policy }: LiveSession): Offer {
   return offer;
 }
 
-function newOffer(providerIds: readonly string[] | null, { gateway, providers }: CompiledPolicy): Offer {
+function newOffer(providerIds: readonly string[] | null, { gateway, providers, find }: CompiledPolicy): Offer {
   const offered = providers.filter(
     ({ provider }) => provider.status === 'active' && (providerIds === null || providerIds.includes(provider.id)),
   );
   const records = offered.map(({ provider: { id, name, aliases, kind }, allowed }) => {
-    return { id, name, aliases, kind, items: [...allowed] };
+    // Only the names by which decisions find the provider: another provider of the gateway may have the same name.
+    const isFound = (text: string) => find(text)?.provider.id === id;
+    return { id, name: isFound(name) ? name : id, aliases: aliases.filter(isFound), kind, items: [...allowed] };
   });
   const items = records.reduce((sum, one) => sum + one.items.length, 0);
   const complete = items <= MAX_ITEMS && Buffer.byteLength(JSON.stringify(records)) <= MAX_BYTES;
