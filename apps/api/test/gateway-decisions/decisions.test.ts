@@ -142,6 +142,24 @@ test('get_own_gateway_session lists what the session may use now, and answers 30
   expect((await read({ 'If-None-Match': etag })).status).toBe(200);
 });
 
+test('regression: a name of megabytes is neither remembered nor repeated in the answer', async () => {
+  const world = await decidingWorld(server, { items: [{ kind: 'model', name: 'gpt-5' }], provider: { kind: 'llm' } });
+  const authorize = async (model: string) => {
+    const answer = await fetch(`${server.url}/v1/gateways/${world.gatewayId}/authorize/${world.providerName}/models`, {
+      method: 'POST',
+      headers: { 'X-Quartermaster-Session': world.token, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ model }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const long = await authorize('x'.repeat(1000 * 1000));
+  expect(long.status).toBe(403);
+  expect(long.text.length).toBeLessThan(2000);
+  // A prefix of the provider is no part of a model's name. Names that are as long as this one are not looked up at all.
+  expect((await authorize(`${world.providerName}/gpt-5`)).status).toBe(200);
+  expect((await authorize(`${`${world.providerName}/`.repeat(100)}gpt-5`)).status).toBe(403);
+});
+
 test('regression: the own session names a provider only as decisions find it', async () => {
   const world = await decidingWorld(server);
   const { as, tenantId, providerName: name } = world;

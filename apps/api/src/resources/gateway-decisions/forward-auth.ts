@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import { type McpReading, readMcpBody, readMcpHeaders } from '@quartermaster/gateway/mcp.ts';
+import { type McpReading, parseMcpBody, readMcpBody, readMcpHeaders } from '@quartermaster/gateway/mcp.ts';
 import { hasBody, readText } from '../../http/messages/body.ts';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
+import { boundedName } from '../../telemetry/reading/visible-name.ts';
 
 /** The largest request that a proxy may pass on, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -123,7 +124,7 @@ function toRead(reading: McpReading): ReadRequest {
 
 /** Why, as a person reads it. */
 export function explainDenial(reason: Denial, { kind, name }: { kind: InventoryKind; name: string }): string {
-  const what = `the ${kind} ${JSON.stringify(name)}`;
+  const what = `the ${kind} ${JSON.stringify(boundedName(name))}`;
   switch (reason) {
     case 'not_in_inventory':
       return `${what} is not in the inventory of the provider. An operator can approve it.`;

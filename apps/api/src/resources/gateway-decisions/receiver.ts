@@ -13,6 +13,7 @@ import type { RateLimit } from '../../http/rate-limits/rate-limit.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
+import { boundedName } from '../../telemetry/reading/visible-name.ts';
 import { ownSession } from './access.ts';
 import type { Asked, DecidedSubject, Decision, Decisions, LiveSession } from './decide.ts';
 import { explainDenial, type ReadRequest, readMcpRequest, readModelRequest } from './forward-auth.ts';
@@ -178,9 +179,10 @@ function denied(
   });
 }
 
-/** The inbox of the console, with what was denied. */
+/** The inbox of the console, with what was denied, by the name that the observation has. */
 export function reviewUrlOf(publicUrl: string, { provider, kind, name }: Asked): string {
-  const query = new URLSearchParams({ ...(provider && { provider: provider.provider.id }), kind, name });
+  const shown = boundedName(name);
+  const query = new URLSearchParams({ ...(provider && { provider: provider.provider.id }), kind, name: shown });
   return `${publicUrl}/console/inbox?${query.toString()}`;
 }
 

@@ -138,6 +138,9 @@ function referencesTo(gateway: Gateway, { provider }: CompiledProvider): string[
 /** Verdicts on names that are not in the inventory, or on models, that a policy remembers for each provider. */
 const MAX_REMEMBERED = 10_000;
 
+/** Nothing with a longer name can be declared. A message may have a name of megabytes, which must not be remembered. */
+const MAX_NAME_LENGTH = 512;
+
 function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedItem[]): CompiledProvider {
   const { provider, verdict, decisive } = policy;
   const exact = new Map(items.map((item) => [`${item.kind} ${item.name}`, verdict(item)]));
@@ -165,6 +168,7 @@ function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedIte
     provider,
     allowed: allowed.map(({ kind, name }) => ({ kind, name })),
     verdict(kind, name) {
+      if (name.length > MAX_NAME_LENGTH) return 'not_in_inventory';
       const key = `${kind} ${name}`;
       const known = exact.get(key) ?? remembered.get(key);
       if (known !== undefined) return known;
