@@ -121,10 +121,10 @@ export const authorizeSession = operation({
   path: '/v1/gateways/{gateway_id}/authorize',
   operationId: 'authorize_session',
   summary: 'Check a session, for a reverse proxy',
-  description: `Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method. ${CREDENTIAL}`,
+  description: `Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method, and any path below it that names no provider. ${CREDENTIAL}`,
   params: gateway,
   output: NoContentSchema,
-  errors: [...tokenErrors],
+  errors: [...tokenErrors, 'name_missing'],
 });
 
 const DENIED_ERRORS = [
@@ -163,7 +163,7 @@ export const authorizeModelCall = operation({
   description: `Forward authentication for the API of models: 200 without a body, 401 or 403. The model comes from the path of the original request (Azure, Bedrock, Gemini) in \`X-Original-URI\`, \`X-Forwarded-Uri\` or below this path, or from the member \`model\` of a body that the proxy passes on. ${CREDENTIAL}`,
   params: provider,
   output: NoContentSchema,
-  errors: [...tokenErrors, ...DENIED_ERRORS],
+  errors: [...tokenErrors, ...DENIED_ERRORS, 'headers_differ'],
 });
 
 const McpMessageSchema = z

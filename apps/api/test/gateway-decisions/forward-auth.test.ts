@@ -13,17 +13,25 @@ type Asked = {
   provider?: string;
   rest?: string;
   method?: string;
-  headers?: object;
+  headers?: Record<string, string | undefined>;
   body?: unknown;
+  text?: string;
 };
 
 /** Not by `server.call`, which compares answers with the document: proxies send any method, and any path below. */
-async function ask(world: DecidingWorld, { kind = 'mcp', provider, rest = '', method = 'GET', headers, body }: Asked) {
+async function ask(
+  world: DecidingWorld,
+  { kind = 'mcp', provider, rest = '', method = 'GET', headers, body, text: sent }: Asked,
+) {
   const below = kind === null ? '' : `/${provider ?? world.providerName}/${kind}`;
+  const all = { 'X-Quartermaster-Session': world.token, 'Content-Type': 'application/json', ...headers };
+  const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const content = sent ?? (body === undefined ? undefined : JSON.stringify(body));
   const answer = await fetch(`${server.url}/v1/gateways/${world.gatewayId}/authorize${below}${rest}`, {
     method,
-    headers: { 'X-Quartermaster-Session': world.token, 'Content-Type': 'application/json', ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    headers: Object.fromEntries(given),
+    // Bytes, because `fetch` would add a Content-Type to a text.
+    ...(content !== undefined && { body: new TextEncoder().encode(content) }),
   });
   const text = await answer.text();
   return { status: answer.status, headers: answer.headers, body: text === '' ? '' : JSON.parse(text) };
@@ -41,6 +49,15 @@ test('authorize answers 200 without a body for an active session, with its id, s
   expect((await ask(world, { kind: null, rest: '/any/path?x=1' })).status).toBe(200);
   expect((await ask(world, { kind: null, headers: { Authorization: 'Bearer x' } })).status).toBe(401);
 });
+
+test.each(['', '/mpc', '/MCP', '/mcp%2F', '/tools/mcp', '/modelsx'])(
+  'regression: a path with a provider and a mistake (%s) does not permit everything',
+  async (rest) => {
+    const world = await decidingWorld(server);
+    const answer = await ask(world, { kind: null, rest: `/${world.providerName}${rest}` });
+    expect(answer).toMatchObject({ status: 403, body: { code: 'name_missing' } });
+  },
+);
 
 describe('authorize_mcp_request', () => {
   test('decides from a body of any revision', async () => {
@@ -108,4 +125,53 @@ describe('authorize_model_call', () => {
     const differ = await ask(world, { kind: 'models', method: 'POST', body: { model: 'gpt-4' }, headers });
     expect(differ).toMatchObject({ status: 403, body: { code: 'headers_differ' } });
   });
+
+  const named = '/model/gpt-5/converse';
+  test.each<[string, string, Asked]>([
+    ['in the query', 'name_missing', { headers: { 'X-Original-URI': `/v1/chat/completions?x=${named}` } }],
+    [
+      'in the query of another',
+      'not_granted',
+      { headers: { 'X-Original-URI': '/model/gpt-4/invoke?x=/openai/deployments/gpt-5/' } },
+    ],
+    ['twice', 'name_missing', { headers: { 'X-Original-URI': `${named}/openai/deployments/gpt-4/chat` } }],
+    ['before a dot segment', 'name_missing', { headers: { 'X-Original-URI': `${named}/%2e%2e/gpt-4/converse` } }],
+    ['before an empty segment', 'name_missing', { headers: { 'X-Original-URI': `/${named}` } }],
+    ['before a fragment', 'name_missing', { headers: { 'X-Original-URI': `${named}#/../..` } }],
+    [
+      'in a header that the proxy did not set',
+      'headers_differ',
+      { headers: { 'X-Original-URI': '/v1/chat/completions', 'X-Forwarded-Uri': named } },
+    ],
+    [
+      'twice in a header that the proxy did not set',
+      'name_missing',
+      { headers: { 'X-Original-URI': '/v1/chat/completions', 'X-Forwarded-Uri': `${named}${named}` } },
+    ],
+    ['in a header beside the path below', 'headers_differ', { rest: '/v1/chat', headers: { 'X-Original-URI': named } }],
+  ])('regression: a model is not read from a path that names it %s', async (_where, code, asked) => {
+    const world = await decidingWorld(server, { items, provider: { kind: 'llm' } });
+    expect(await ask(world, { kind: 'models', ...asked })).toMatchObject({ status: 403, body: { code } });
+  });
+
+  test.each([
+    ['the same member twice', '{"model":"gpt-4","model":"gpt-5"}'],
+    ['the same member in two cases', '{"Model":"gpt-4","model":"gpt-5"}'],
+  ])('regression: a model is not read from a body with %s', async (_what, text) => {
+    const world = await decidingWorld(server, { items, provider: { kind: 'llm' } });
+    const answer = await ask(world, { kind: 'models', method: 'POST', text });
+    expect(answer).toMatchObject({ status: 403, body: { code: 'body_incomplete' } });
+  });
 });
+
+test.each(['mcp', 'models'] as const)(
+  'regression: a body is not read without its Content-Type, whose charset the server may honor: %s',
+  async (kind) => {
+    const world = await decidingWorld(server, { items: [{ kind: 'model', name: 'gpt-5' }] });
+    const text = JSON.stringify(kind === 'mcp' ? { jsonrpc: '2.0', id: 1, method: 'ping' } : { model: 'gpt-5' });
+    const asked = { kind, method: 'POST', text } as const;
+    expect((await ask(world, asked)).status).toBe(200);
+    const answer = await ask(world, { ...asked, headers: { 'Content-Type': undefined } });
+    expect(answer).toMatchObject({ status: 403, body: { code: 'body_incomplete' } });
+  },
+);

@@ -37,10 +37,13 @@ export async function readMcpRequest(req: IncomingMessage, comparesHeaders: bool
 
 /** Where the APIs of models have the model's name in the path: Azure OpenAI, Amazon Bedrock, Google Gemini. */
 const MODEL_PATHS = [
-  /\/openai\/deployments\/([^/?]+)\//,
-  /\/model\/([^/?]+)\/(?:invoke|converse)/,
-  /\/models\/([^/?:]+):/,
+  /\/openai\/deployments\/([^/]+)(?=\/)/g,
+  /\/model\/([^/]+)\/(?:invoke|converse)/g,
+  /\/models\/([^/:]+):/g,
 ];
+
+/** What servers resolve, each in its own way: empty segments, backslashes, dot segments and fragments. */
+const AMBIGUOUS_PATH = /\/\/|\\|#|\/\.{1,2}(?:\/|$)/;
 
 /** Headers in which proxies pass on the original target. */
 const TARGET_HEADERS = ['x-original-uri', 'x-forwarded-uri', 'x-envoy-original-path'];
@@ -51,54 +54,56 @@ const TARGET_HEADERS = ['x-original-uri', 'x-forwarded-uri', 'x-envoy-original-p
  * @param rest what follows the path of forward authentication, where some proxies append the original path
  */
 export async function readModelRequest(req: IncomingMessage, rest: string): Promise<ReadRequest> {
-  const targets: string[] = [];
+  const targets = rest === '' ? [] : [rest];
   for (const name of TARGET_HEADERS) {
     const values = req.headersDistinct[name] ?? [];
     if (values.length > 1)
       return { kind: 'unclear', code: 'header_repeated', detail: `The header ${name} was sent twice.` };
     targets.push(...values);
   }
-  const inPaths = [...targets, rest].flatMap(modelInPath);
+  const found = targets.map(modelsInPath);
+  if (found.some((models) => models === null || models.length > 1))
+    return { kind: 'unclear', code: 'name_missing', detail: 'Servers may read different models in this path.' };
+  const inPaths = found.flatMap((models) => models ?? []);
   const inBody = hasBody(req) ? await modelInBody(req) : undefined;
   if (inBody === null) return incomplete();
   const names = new Set([...inPaths, ...(inBody === undefined ? [] : [inBody])]);
   const [name] = names;
-  if (names.size === 1 && name !== undefined && name !== '') return { kind: 'named', itemKind: 'model', name };
-  if (names.size > 1)
-    return { kind: 'unclear', code: 'headers_differ', detail: 'The path and the body name different models.' };
+  // A proxy sets one of the headers, and passes on the others as the client sent them. So all of them have to agree.
+  const isPartly = inPaths.length > 0 && inPaths.length < targets.length;
+  if (names.size > 1 || isPartly)
+    return { kind: 'unclear', code: 'headers_differ', detail: 'The path, the headers and the body differ.' };
+  if (name !== undefined && name !== '') return { kind: 'named', itemKind: 'model', name };
   const detail =
     'The request names no model. APIs that have it in the body, as those of OpenAI and Anthropic, need a proxy that passes on the body, or a guard in the program.';
   return { kind: 'unclear', code: 'name_missing', detail };
 }
 
-function modelInPath(target: string): string[] {
-  for (const pattern of MODEL_PATHS) {
-    const name = pattern.exec(target)?.[1];
-    if (name === undefined) continue;
-    try {
-      return [decodeURIComponent(name)];
-    } catch {
-      return [name];
-    }
+/** The models that the path of a target names. Null: another reader may find others. */
+function modelsInPath(target: string): string[] | null {
+  const [path = ''] = target.split('?', 1);
+  try {
+    if (AMBIGUOUS_PATH.test(decodeURIComponent(path))) return null;
+  } catch {
+    return null;
   }
-  return [];
+  return MODEL_PATHS.flatMap((pattern) => [...path.matchAll(pattern)].map(([, name = '']) => decodeURIComponent(name)));
 }
 
 /** @returns undefined if the body has no model, null if it cannot be read */
 async function modelInBody(req: IncomingMessage): Promise<string | undefined | null> {
   const text = await bodyText(req);
-  if (text === null) return null;
-  try {
-    const body: unknown = JSON.parse(text);
-    const model = typeof body === 'object' && body !== null && 'model' in body ? body.model : undefined;
-    return typeof model === 'string' ? model : undefined;
-  } catch {
-    return null;
-  }
+  // The rules for MCP apply here as well: every JSON parser has to find the same model.
+  const parsed = text === null ? null : parseMcpBody(text);
+  if (parsed?.kind !== 'message') return null;
+  const { model } = parsed.message;
+  return typeof model === 'string' ? model : undefined;
 }
 
 async function bodyText(req: IncomingMessage): Promise<string | null> {
   if (req.headers['x-envoy-auth-partial-body'] === 'true') return null;
+  // A proxy that hides the header hides a charset in which the server reads another message.
+  if (req.headers['content-type'] === undefined) return null;
   try {
     return await readText(req, MAX_BODY_BYTES);
   } catch (error) {
@@ -112,7 +117,8 @@ function incomplete(): ReadRequest {
   return {
     kind: 'unclear',
     code: 'body_incomplete',
-    detail: 'The body is too large, not whole, or not JSON in UTF-8.',
+    detail:
+      'The body is too large, not whole, or not a JSON object in UTF-8 without repeated members. The proxy has to pass on `Content-Type`.',
   };
 }
 

@@ -9,6 +9,8 @@ export type DecisionPath = {
   provider: string | null;
   /** What follows the last fixed segment, as sent. */
   rest: string;
+  /** What a path that asks for the session alone has next: proxies may append the path of their request. Null: nothing. */
+  below: string | null;
 };
 
 /** The operations that the receiver serves. They are no procedures, because their credential is a session's token. */
@@ -25,7 +27,7 @@ export const DECISION_OPERATIONS: readonly Operation[] = [
 
 /** The segments of a provider come first: proxies may append the path of their request to each of the two forms of `authorize`. */
 const PATH =
-  /^\/v1\/gateways\/([^/]+)\/(?:authorize\/([^/]+)\/(mcp|models)(\/.*)?|(session|decisions)|(authorize)(?:\/.*)?)$/;
+  /^\/v1\/gateways\/([^/]+)\/(?:authorize\/([^/]+)\/(mcp|models)(\/.*)?|(session|decisions)|authorize(?:\/([^/]*).*)?)$/;
 
 const PROXY_PATH = /^\/v1\/gateways\/([^/]+)\/mcp\/([^/]+)$/;
 
@@ -37,7 +39,7 @@ export function decisionPathOf(pathname: string, method: string | undefined): De
   if (proxied) return proxyPathOf(proxied, method);
   const found = PATH.exec(pathname);
   if (!found) return null;
-  const [, gateway = '', provider, kind, rest = '', plain] = found;
+  const [, gateway = '', provider, kind, rest = '', plain, next] = found;
   const gatewayId = decoded(gateway);
   if (gatewayId === null) return null;
   if (provider === undefined) {
@@ -47,10 +49,10 @@ export function decisionPathOf(pathname: string, method: string | undefined): De
         : plain === 'decisions'
           ? contract.decideAccess
           : contract.authorizeSession;
-    return { operation, gatewayId, provider: null, rest };
+    return { operation, gatewayId, provider: null, rest, below: next === undefined ? null : decoded(next) };
   }
   const operation = kind === 'mcp' ? contract.authorizeMcpRequest : contract.authorizeModelCall;
-  return { operation, gatewayId, provider: decoded(provider), rest };
+  return { operation, gatewayId, provider: decoded(provider), rest, below: null };
 }
 
 /** A method that the proxy does not know is refused later, as a message would be. */
@@ -62,7 +64,7 @@ function proxyPathOf(
   if (gatewayId === null) return null;
   const operation =
     method === 'GET' ? contract.openMcpStream : method === 'DELETE' ? contract.endMcpSession : contract.sendMcpMessage;
-  return { operation, gatewayId, provider: decoded(provider), rest: '' };
+  return { operation, gatewayId, provider: decoded(provider), rest: '', below: null };
 }
 
 function decoded(segment: string): string | null {

@@ -53,7 +53,7 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
         requireMethod(req, 'POST');
         return sendJson(req, res, await decideOne(req, session, path));
       case 'authorize_session':
-        return sendAllowed(res, session, null);
+        return authorize(res, session, { path, read: readSessionRequest(session, path) });
       case 'authorize_mcp_request':
         return authorize(res, session, { path, read: await readMcpRequest(req, provesHeaders(session, path)) });
       case 'send_mcp_message':
@@ -146,6 +146,16 @@ export async function countForTenant(limit: RateLimit | null, { state }: Decided
 function provesHeaders({ policy }: LiveSession, { provider }: DecisionPath): boolean {
   const checks = provider === null ? undefined : policy.find(provider)?.provider.mcp?.headerChecks;
   return checks === 'verified' || checks === 'trusted';
+}
+
+/**
+ * A path that names a provider and then ends otherwise than `/mcp` or `/models` is a mistake in a proxy's configuration. Taken as a
+ * question about the session alone, it would permit everything.
+ */
+function readSessionRequest({ policy }: LiveSession, { below }: DecisionPath): ReadRequest {
+  if (below === null || policy.find(below) === undefined) return { kind: 'free' };
+  const detail = `The path names the provider ${JSON.stringify(below)}, and neither \`/mcp\` nor \`/models\` follows.`;
+  return { kind: 'unclear', code: 'name_missing', detail };
 }
 
 function requireMethod(req: IncomingMessage, method: string): void {
