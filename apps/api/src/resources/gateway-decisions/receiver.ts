@@ -7,7 +7,7 @@ import {
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { answerOf } from '../../http/errors/problems.ts';
 import { validate } from '../../http/errors/validation.ts';
-import { readBody } from '../../http/messages/body.ts';
+import { hasBody, readBody } from '../../http/messages/body.ts';
 import { type Answer, sendAnswer, sendText } from '../../http/messages/send.ts';
 import type { RateLimit } from '../../http/rate-limits/rate-limit.ts';
 import { ApiError } from '../../platform/errors.ts';
@@ -41,34 +41,46 @@ type Receiver = {
  * session. It passes no common pipeline, because a decision takes a tenth of what the pipeline takes.
  */
 export function decisionReceiver({ services, decisions, limit, countUnmatched, onRefused, proxyMcp }: Receiver) {
-  const handle = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<void> => {
+  const sessionNow = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<LiveSession> => {
     const session = await decisions.session(tokenOf(req), path.gatewayId);
-    await countForTenant(limit, session);
     res.setHeader('X-Quartermaster-Mode', session.policy.gateway.enforcement);
+    return session;
+  };
+
+  const handle = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<void> => {
+    const session = await sessionNow(req, res, path);
+    await countForTenant(limit, session);
+    // A body may take minutes to arrive, and the session may have ended since.
+    const afterBody = () => (hasBody(req) ? sessionNow(req, res, path) : session);
     switch (path.operation.operationId) {
       case 'get_own_gateway_session':
         requireMethod(req, 'GET');
         return sendOwnSession(req, res, session, services.now());
       case 'decide_access':
         requireMethod(req, 'POST');
-        return sendJson(req, res, await decideOne(req, session, path));
+        return sendJson(req, res, await decideOne(req, res, path));
       case 'authorize_session':
         return authorize(res, session, { path, read: readSessionRequest(session, path) });
-      case 'authorize_mcp_request':
-        return authorize(res, session, { path, read: await readMcpRequest(req, provesHeaders(session, path)) });
+      case 'authorize_mcp_request': {
+        const read = await readMcpRequest(req, provesHeaders(session, path));
+        return authorize(res, await afterBody(), { path, read });
+      }
       case 'send_mcp_message':
       case 'open_mcp_stream':
       case 'end_mcp_session':
         return proxyMcp(req, res, { session, path });
-      default:
-        return authorize(res, session, { path, read: await readModelRequest(req, path.rest) });
+      default: {
+        const read = await readModelRequest(req, path.rest);
+        return authorize(res, await afterBody(), { path, read });
+      }
     }
   };
 
-  const decideOne = async (req: IncomingMessage, session: LiveSession, path: DecisionPath): Promise<AccessDecision> => {
+  const decideOne = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<AccessDecision> => {
     const raw = await readBody(req, { optional: false, limit: decideAccess.bodyMaxBytes });
     const input = { path: { gateway_id: path.gatewayId }, query: {}, body: raw };
     const { body } = validate(decideAccess, input) as { body: DecideAccessInput };
+    const session = await sessionNow(req, res, path);
     const asked = { provider: session.policy.find(body.provider), kind: body.kind, name: body.name };
     const decision = decisions.decide(session, asked, { point: 'guard', attempts: body.attempts });
     const { allowed, mode, reason } = decision;

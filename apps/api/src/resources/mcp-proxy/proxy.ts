@@ -82,7 +82,7 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
 
   /** @returns null if the request is answered already */
   const readMessage = async (exchange: Exchange): Promise<Message | null> => {
-    const { req, res, session, held } = exchange;
+    const { req, res, held } = exchange;
     const refuse = (status: number, code: number, detail: string, id: Message['id'] = null) => {
       sendError(exchange, { status, code, message: detail, id });
       return null;
@@ -94,6 +94,10 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
       throw error;
     });
     if (typeof text !== 'string') return refuse(400, PARSE_ERROR, text.message);
+    // The message may have taken minutes to arrive, and the session may have ended since.
+    const session = await decisions.session(tokenOf(req), exchange.session.policy.gateway.id);
+    exchange.provider = proxiedProvider(session, exchange.provider.provider.id);
+    exchange.session = session;
     const parsed = parseMcpBody(text);
     if (parsed.kind === 'refused') {
       const code = parsed.code === 'mcp_revision_unsupported' ? INVALID_REQUEST : PARSE_ERROR;
@@ -228,7 +232,7 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
       const detail = 'This path supports only GET, POST, DELETE.';
       throw new ApiError('method_not_allowed', detail, { headers: { Allow: 'GET, POST, DELETE' } });
     }
-    requireUsable(session, provider);
+    requireUsable(exchange.session, exchange.provider);
     await forward(exchange, owner, upstreamId);
   };
 }
