@@ -11,6 +11,9 @@ beforeAll(async () => {
   const items = [
     { kind: 'tool', name: 'search' },
     { kind: 'tool', name: 'file.read' },
+    { kind: 'tool', name: 'file.drop' },
+    { kind: 'tool', name: 'file/drop', status: 'blocked' },
+    { kind: 'tool', name: 'sub__search' },
     { kind: 'model', name: 'gpt-5' },
     { kind: 'prompt', name: 'greeting' },
     { kind: 'resource', name: 'file:///notes' },
@@ -385,6 +388,50 @@ describe('hooks of coding agents', () => {
     const query = `?builtins=${world.providerName}`;
     expect((await hook('claude-code', use('Bash'), query)).body).toEqual(denied('claude-code'));
     expect((await hook('claude-code', use('search'), query)).body).toEqual({});
+  });
+
+  test('regression: a name that Claude Code may have made of a blocked tool is not the tool that is granted', async () => {
+    const body = use(`mcp__${world.providerName}__file_drop`);
+    expect((await hook('claude-code', body)).body).toEqual(denied('claude-code'));
+  });
+
+  test('regression: a name that can be read as tools of two servers is permitted only if both are', async () => {
+    const { as, providerName, gatewayId } = world;
+    const ask = async (tool: string) => (await hook('claude-code', use(`mcp__${providerName}__${tool}`))).body;
+    expect(await ask('sub__search')).toEqual({});
+    const body = { name: `${providerName}__sub`, kind: 'mcp' };
+    const { id } = await server.ok('POST', '/v1/providers', { as, body });
+    await server.ok('PUT', `/v1/gateways/${gatewayId}`, { as, body: { providerIds: [world.providerId, id] } });
+    expect(await ask('sub__search')).toEqual(denied('claude-code'));
+    const item = { kind: 'tool', name: 'search' };
+    await server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: item });
+    expect(await ask('sub__search')).toEqual({});
+  });
+
+  test('regression: a name of a megabyte is not taken apart', async () => {
+    const started = performance.now();
+    const body = use(`mcp${'__a'.repeat(300_000)}`);
+    expect((await hook('claude-code', body)).body).toEqual(denied('claude-code'));
+    // Comparing each beginning of the name would take minutes.
+    expect(performance.now() - started).toBeLessThan(10_000);
+  });
+
+  test.each([
+    ['claude-code', 'PreToolUse'],
+    ['cursor', 'beforeMCPExecution'],
+  ])('regression: a hook of %s without a name of a tool is no permission', async (agent, hook_event_name) => {
+    expect(await hook(agent, { hook_event_name, toolName: 'mcp__other__drop' })).toMatchObject({
+      status: 400,
+      body: { code: 'request_malformed' },
+    });
+  });
+
+  test('regression: an id of a use that was counted hides no use of another tool', async () => {
+    const before = await counted('hook');
+    const tool_use_id = unique('toolu');
+    for (const tool of ['drop', 'destroy'])
+      await hook('claude-code', { ...use(`mcp__${world.providerName}__${tool}`), tool_use_id });
+    expect(await counted('hook')).toBe(before + 2);
   });
 
   test('counts a use once that two hooks ask about', async () => {

@@ -90,6 +90,8 @@ export type CompiledProvider = {
   provider: NamedProvider;
   /** The items that are allowed. */
   allowed: readonly GrantedItem[];
+  /** The declared items that are not. */
+  refused: readonly GrantedItem[];
   /** The verdict on a name as an agent calls it, or `provider_disabled`. */
   verdict: (kind: InventoryKind, name: string) => Verdict | 'provider_disabled';
 };
@@ -117,7 +119,7 @@ export async function compilePolicy(db: Database, gateway: Gateway): Promise<Com
     byId.set(policy.provider.id, compileProvider(policy, items));
   }
   for (const provider of inactive) {
-    byId.set(provider.id, { provider, allowed: [], verdict: () => 'provider_disabled' });
+    byId.set(provider.id, { provider, allowed: [], refused: [], verdict: () => 'provider_disabled' });
   }
   const providers = gateway.providerIds.flatMap((id) => byId.get(id) ?? []);
   const called = Map.groupBy(
@@ -144,7 +146,8 @@ const MAX_NAME_LENGTH = 512;
 function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedItem[]): CompiledProvider {
   const { provider, verdict, decisive } = policy;
   const exact = new Map(items.map((item) => [`${item.kind} ${item.name}`, verdict(item)]));
-  const allowed = items.filter(({ kind, name }) => exact.get(`${kind} ${name}`) === 'allowed');
+  const isAllowed = ({ kind, name }: GrantedItem) => exact.get(`${kind} ${name}`) === 'allowed';
+  const declared = [...items, ...decisive.filter(({ status }) => status === 'blocked')];
   const models = Map.groupBy(
     items.filter(({ kind }) => kind === 'model'),
     familyOf,
@@ -166,7 +169,8 @@ function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedIte
   };
   return {
     provider,
-    allowed: allowed.map(({ kind, name }) => ({ kind, name })),
+    allowed: items.filter(isAllowed).map(({ kind, name }) => ({ kind, name })),
+    refused: declared.filter((item) => !isAllowed(item)).map(({ kind, name }) => ({ kind, name })),
     verdict(kind, name) {
       if (name.length > MAX_NAME_LENGTH) return 'not_in_inventory';
       const key = `${kind} ${name}`;
