@@ -19,15 +19,14 @@ const LISTS = new Set(['list', 'tools/list', 'prompts/list', 'resources/list']);
 
 type Entity = { type: string; id: string; properties?: unknown };
 type Evaluation = { subject?: Entity; action?: { name: string }; resource?: Entity };
+type Evaluations = Evaluation & { evaluations?: Evaluation[]; options?: { evaluations_semantic?: string } };
 
 /** OpenID AuthZEN Authorization API 1.0: evaluation (section 6) and evaluations (section 7). */
 export const AUTHZEN: Dialect = {
   point: 'authzen',
+  questionsIn: (body) => (body as Evaluations).evaluations?.length ?? 1,
   async answer(request) {
-    const { evaluations, options, ...defaults } = request.body as Evaluation & {
-      evaluations?: Evaluation[];
-      options?: { evaluations_semantic?: string };
-    };
+    const { evaluations, options, ...defaults } = request.body as Evaluations;
     if (evaluations === undefined || evaluations.length === 0) return worded(await evaluate(request, defaults));
     const last = LAST_DECISIONS.get(options?.evaluations_semantic ?? 'execute_all');
     const answers: DialectAnswer[] = [];

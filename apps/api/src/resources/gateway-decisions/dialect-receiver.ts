@@ -61,6 +61,8 @@ export function dialectReceiver(options: DialectReceiver) {
       const start = performance.now();
       const body = await readInput(req, path);
       if (performance.now() - start > RIGHTS_FRESH_MS) caller = await authenticated();
+      const questions = dialect.questionsIn?.(body) ?? 1;
+      if (questions > 1) await countForTenant(options.limit, caller.subject, questions - 1);
       const output = await dialect.answer(requestOf(options, { req, path, caller, body }));
       sendJson(req, res, output);
     } catch (error) {
@@ -91,11 +93,17 @@ async function callerOf({ decisions, callers }: DialectReceiver, { req, res, pat
   const principal = await callers.authenticate(req, res, { operation, requestId: requestIdOf(res) });
   // A request without a credential counts against its address. Others count as decisions of the tenant.
   if (principal === null) await callers.limitRate(req, res, { operation, principal });
-  const rights = requireRights(operation, principal, {});
-  const found = await decisions.policyOf(gatewayId);
-  const policy = requireFound(found && covers(rights.reach, found.gateway) ? found : undefined, 'gateway_not_found');
-  if (policy.gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
-  return { subject: accountAt(policy, principalName(rights.principal)), reach: rights.reach, principal };
+  try {
+    const rights = requireRights(operation, principal, {});
+    const found = await decisions.policyOf(gatewayId);
+    const policy = requireFound(found && covers(rights.reach, found.gateway) ? found : undefined, 'gateway_not_found');
+    if (policy.gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
+    return { subject: accountAt(policy, principalName(rights.principal)), reach: rights.reach, principal };
+  } catch (error) {
+    // It does not become a decision, so it counts as a request.
+    if (principal !== null) await callers.limitRate(req, res, { operation, principal });
+    throw error;
+  }
 }
 
 /** An account without a session. The policy of the gateway decides about it. */

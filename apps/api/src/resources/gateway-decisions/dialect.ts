@@ -48,6 +48,8 @@ export type DialectRequest = {
 export type Dialect = {
   point: DecisionPoint;
   answer: (request: DialectRequest) => Promise<object>;
+  /** How many questions a validated body asks. 1 if it is left out. */
+  questionsIn?: (body: unknown) => number;
   /** The answer to a request that is refused, if an error would count as permission. */
   refusal?: (detail: string) => object;
 };

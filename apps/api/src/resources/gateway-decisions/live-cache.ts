@@ -10,7 +10,8 @@ type Entry<Value> = { value: Value; readAt: number; reading: Promise<Value> | nu
 
 /**
  * Values that are read again when they are older than {@link FRESH_MS}. Up to twice that age, a value is still used while it is read
- * again. Concurrent callers share one read.
+ * again. Concurrent callers share one read. What does not exist (undefined) is not kept: otherwise callers could replace everything by
+ * asking for ids that they made up.
  */
 export class LiveCache<Value> {
   readonly #entries: BoundedMap<string, Entry<Value>>;
@@ -43,10 +44,7 @@ export class LiveCache<Value> {
     if (running) return running;
     const readAt = performance.now();
     const reading = this.#load(key)
-      .then((value) => {
-        this.#entries.set(key, { value, readAt, reading: null });
-        return value;
-      })
+      .then((value) => this.#keep(key, value, readAt))
       .finally(() => this.#first.delete(key));
     this.#first.set(key, reading);
     return reading;
@@ -56,10 +54,7 @@ export class LiveCache<Value> {
     if (entry.reading) return entry.reading;
     const readAt = performance.now();
     const reading = this.#load(key)
-      .then((value) => {
-        this.#entries.set(key, { value, readAt, reading: null });
-        return value;
-      })
+      .then((value) => this.#keep(key, value, readAt))
       .catch((error: unknown) => {
         entry.reading = null;
         if (performance.now() - entry.readAt <= MAX_AGE_MS) return entry.value;
@@ -69,5 +64,11 @@ export class LiveCache<Value> {
     reading.catch(() => {});
     entry.reading = reading;
     return reading;
+  }
+
+  #keep(key: string, value: Value, readAt: number): Value {
+    if (value === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, { value, readAt, reading: null });
+    return value;
   }
 }

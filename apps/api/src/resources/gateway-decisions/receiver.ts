@@ -146,9 +146,9 @@ export async function countRefused(error: unknown, count: () => Promise<void>): 
 }
 
 /** @throws ApiError 429 */
-export async function countForTenant(limit: RateLimit | null, { state }: DecidedSubject): Promise<void> {
+export async function countForTenant(limit: RateLimit | null, { state }: DecidedSubject, questions = 1): Promise<void> {
   if (limit === null) return;
-  const count = limit.count({ tenantId: state.tenantId, id: state.tenantId });
+  const count = limit.count({ tenantId: state.tenantId, id: state.tenantId }, questions);
   const { allowed, resetSeconds } = count instanceof Promise ? await count : count;
   if (allowed) return;
   const detail = 'The tenant asks for too many decisions in this minute.';
