@@ -58,7 +58,9 @@ export class EventFilter extends Transform {
   readonly #held: Held;
   readonly #decoder = new StringDecoder('utf8');
   /** The beginning of the next event, with LF at the ends of lines. */
-  #pending = '';
+  readonly #pending = new Pieces();
+  /** Whether the beginning ends with a line, so that another LF ends the event. */
+  #endsWithLine = false;
   #endedWithReturn = false;
 
   constructor(isOffered: IsOffered, held: Held) {
@@ -71,25 +73,30 @@ export class EventFilter extends Transform {
     let text = this.#decoder.write(chunk);
     if (this.#endedWithReturn && text.startsWith('\n')) text = text.slice(1);
     this.#endedWithReturn = text === '' ? this.#endedWithReturn : text.endsWith('\r');
-    const lengthBefore = this.#pending.length;
-    let from = Math.max(0, lengthBefore - 1);
-    this.#pending += text.replaceAll(/\r\n?/g, '\n');
-    let start = 0;
+    let rest = text.replaceAll(/\r\n?/g, '\n');
     try {
-      this.#held.add(this.#pending.length - lengthBefore);
-      for (let end = this.#pending.indexOf('\n\n', from); end >= 0; end = this.#pending.indexOf('\n\n', from)) {
-        this.push(this.#filtered(this.#pending.slice(start, end)));
-        start = end + 2;
-        from = start;
-      }
+      this.#held.add(rest.length);
+      // Only what is new is searched, and nothing that waits is copied: an event may arrive in millions of pieces.
+      if (this.#endsWithLine && rest.startsWith('\n')) rest = this.#passOn(rest, 0);
+      for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) rest = this.#passOn(rest, end + 1);
     } catch (error) {
       done(error as Error);
       return;
     }
-    this.#pending = this.#pending.slice(start);
-    this.#held.add(-start);
+    this.#endsWithLine = rest === '' ? this.#endsWithLine : rest.endsWith('\n');
+    this.#pending.add(rest);
     const isTooLarge = this.#pending.length > MAX_LIST_BYTES;
     done(isTooLarge ? new Error('an event of the MCP server is too large') : null);
+  }
+
+  /** Passes on the event that ends before the LF at `end`. @returns the text after it */
+  #passOn(text: string, end: number): string {
+    this.#pending.add(text.slice(0, end));
+    const event = this.#pending.take();
+    this.#held.add(-event.length - 1);
+    this.#endsWithLine = false;
+    this.push(this.#filtered(event.slice(0, -1)));
+    return text.slice(end + 1);
   }
 
   /** An event that has not ended is dropped, as the specification says. */
@@ -111,4 +118,32 @@ export class EventFilter extends Transform {
 
 function isData(line: string): boolean {
   return line.startsWith('data:') || line === 'data';
+}
+
+/** Pieces of a text that are joined in groups before they are joined as a whole. */
+const PIECES_OF_GROUP = 1000;
+
+/** Collects a text from small pieces, in linear time. */
+class Pieces {
+  #groups: string[] = [];
+  #pieces: string[] = [];
+  length = 0;
+
+  add(piece: string): void {
+    if (piece === '') return;
+    this.#pieces.push(piece);
+    this.length += piece.length;
+    if (this.#pieces.length < PIECES_OF_GROUP) return;
+    this.#groups.push(this.#pieces.join(''));
+    this.#pieces = [];
+  }
+
+  /** The whole text. Afterwards there is none. */
+  take(): string {
+    const text = this.#groups.join('') + this.#pieces.join('');
+    this.#groups = [];
+    this.#pieces = [];
+    this.length = 0;
+    return text;
+  }
 }

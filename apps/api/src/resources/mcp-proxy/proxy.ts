@@ -10,7 +10,7 @@ import { readText } from '../../http/messages/body.ts';
 import { sendText } from '../../http/messages/send.ts';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
 import { isObject } from '../../platform/json-values.ts';
-import { OutboundFailure } from '../../platform/outbound/failure.ts';
+import { OutboundFailure, transportFailure } from '../../platform/outbound/failure.ts';
 import type { Services } from '../../platform/services.ts';
 import { type Decision, type Decisions, type LiveSession, reasonOf } from '../gateway-decisions/decide.ts';
 import { explainDenial } from '../gateway-decisions/forward-auth.ts';
@@ -292,22 +292,21 @@ async function passBack(
   { sealed, signal }: { sealed: (id: string) => string; signal: AbortSignal },
 ): Promise<void> {
   const { req, res, session, message, held } = exchange;
-  const { status, headers, body } = answer;
+  const { status, body } = answer;
+  const headers = singleHeaders(answer.headers);
+  if (headers === null) return refuseAnswer(answer, 'one of its headers cannot be read');
   const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   const isList = session.policy.gateway.enforcement === 'enforce' && LIST_METHODS.has(message?.method ?? '');
   // A stream of GET may repeat the answer to a list, if the client resumes one.
   const isFiltered = isList || (session.policy.gateway.enforcement === 'enforce' && req.method === 'GET');
-  const problem = problemOf(answer, { type, isFiltered });
-  if (problem !== null) {
-    await body.dump();
-    throw new OutboundFailure(problem, { status });
-  }
+  const problem = problemOf({ status, headers }, { type, isFiltered });
+  if (problem !== null) return refuseAnswer(answer, problem);
   for (const name of PASSED_BACK) {
     const value = headers[name];
     if (value !== undefined) res.setHeader(name, value);
   }
   const id = headers['mcp-session-id'];
-  if (typeof id === 'string') res.setHeader('Mcp-Session-Id', sealed(id));
+  if (id !== undefined) res.setHeader('Mcp-Session-Id', sealed(id));
   const isOffered: IsOffered = (kind, name) => reasonOf(session, { provider: exchange.provider, kind, name }) === null;
   if (isFiltered && type === 'application/json') {
     const text = filteredJson(await textOf(body, held), isOffered);
@@ -325,9 +324,26 @@ async function passBack(
   await pipeline([body, ...filters, res], { signal });
 }
 
+async function refuseAnswer({ status, body }: UpstreamAnswer, problem: string): Promise<never> {
+  await body.dump();
+  throw new OutboundFailure(problem, { status });
+}
+
+/** The headers of an answer that are read or passed back. Null: one was sent twice, or has characters that no header may have. */
+function singleHeaders(headers: UpstreamAnswer['headers']): Record<string, string> | null {
+  const single: Record<string, string> = {};
+  for (const name of [...PASSED_BACK, 'mcp-session-id', 'content-encoding']) {
+    const value: string | string[] | undefined = headers[name];
+    if (value === undefined) continue;
+    if (typeof value !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return null;
+    single[name] = value;
+  }
+  return single;
+}
+
 /** Why an answer is not passed back, or null. */
 function problemOf(
-  { status, headers }: UpstreamAnswer,
+  { status, headers }: { status: number; headers: Record<string, string> },
   { type, isFiltered }: { type: string; isFiltered: boolean },
 ): string | null {
   // The client would take it as about its own token.
@@ -347,16 +363,26 @@ function filteredJson(text: string, isOffered: IsOffered): string {
   }
 }
 
+/** Copies each piece, because a server may send millions of them, and each would take a hundred bytes of memory. */
 async function textOf(body: UpstreamAnswer['body'], held: Held): Promise<string> {
-  const chunks: Buffer[] = [];
+  let bytes = Buffer.alloc(0);
   let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of untilBroken(body)) {
     size += chunk.length;
     held.add(chunk.length);
     if (size > MAX_LIST_BYTES) throw new OutboundFailure(`a list is larger than ${MAX_LIST_BYTES / 1024 / 1024} MiB`);
-    chunks.push(chunk);
+    if (size > bytes.length) bytes = Buffer.concat([bytes], 2 * size);
+    chunk.copy(bytes, size - chunk.length);
   }
-  return Buffer.concat(chunks, size).toString();
+  return bytes.toString('utf8', 0, size);
+}
+
+async function* untilBroken(body: UpstreamAnswer['body']): AsyncGenerator<Buffer> {
+  try {
+    yield* body as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw transportFailure(error, { connectMs: 0 });
+  }
 }
 
 function denialText(

@@ -9,6 +9,8 @@ import {
   refusalOf,
 } from '../../platform/outbound/outbound.ts';
 import type { Services } from '../../platform/services.ts';
+import { SMALL_CHUNK_BYTES } from '../../http/messages/limits.ts';
+import { PerSecond } from '../../http/rate-limits/per-second.ts';
 import type { McpServer } from './server.ts';
 
 /** Time to establish a connection, including TLS, in milliseconds. */
@@ -22,6 +24,12 @@ const KEEP_ALIVE_MS = 10_000;
 
 /** Tenants whose connections are kept. */
 const MAX_TENANTS = 1000;
+
+/**
+ * Small pieces of answers that the servers of a tenant may send in a second. Each takes some 10 microseconds, and one read of 64 KiB may
+ * contain thousands of them, so without a limit one server could keep the process from everything else.
+ */
+const MAX_SMALL_PIECES = 20_000;
 
 type Request = {
   method: 'GET' | 'POST' | 'DELETE';
@@ -40,7 +48,8 @@ export class Upstreams {
   readonly #services: Pick<Services, 'log'>;
   readonly #policy: OutboundPolicy;
   /** By tenant, because DNS look-ups are shared fairly between tenants. */
-  readonly #agents = new Map<string, Agent>();
+  readonly #agents = new Map<string, Dispatcher>();
+  readonly #smallPieces = new PerSecond(MAX_SMALL_PIECES);
 
   constructor({ log, syncs }: Pick<Services, 'log' | 'syncs'>) {
     this.#services = { log };
@@ -76,7 +85,7 @@ export class Upstreams {
     }
   }
 
-  #agentOf(tenantId: string): Agent {
+  #agentOf(tenantId: string): Dispatcher {
     const known = this.#agents.get(tenantId);
     if (known) return known;
     const [oldest] = this.#agents;
@@ -95,9 +104,24 @@ export class Upstreams {
       bodyTimeout: IDLE_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       allowH2: false,
-    });
+    }).compose((dispatch) => (options, handler) => dispatch(options, this.#limited(handler, tenantId)));
     this.#agents.set(tenantId, agent);
     return agent;
+  }
+
+  #limited(handler: Dispatcher.DispatchHandler, tenantId: string): Dispatcher.DispatchHandler {
+    return {
+      onRequestStart: (...args) => handler.onRequestStart?.(...args),
+      onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+      onResponseStart: (...args) => handler.onResponseStart?.(...args),
+      onResponseData: (controller, chunk) => {
+        if (chunk.length < SMALL_CHUNK_BYTES && this.#smallPieces.exceeds(tenantId))
+          controller.abort(new OutboundFailure('the servers of the tenant send too many small pieces at a time'));
+        else handler.onResponseData?.(controller, chunk);
+      },
+      onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+      onResponseError: (...args) => handler.onResponseError?.(...args),
+    };
   }
 }
 
