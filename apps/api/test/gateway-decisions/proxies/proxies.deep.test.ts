@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { startPeer } from '../../inventory-sync/peers.ts';
 import { type TestServer, startTestServer } from '../../support/server.ts';
 import { type DecidingWorld, decidingWorld } from '../sessions.ts';
 import { GRANTED_TOOLS, type McpSide, outcome, ROWS, SEARCH, SLOW, SPELLINGS, send, startMcpSide } from './rows.ts';
@@ -45,6 +46,19 @@ describe.each(INSTALLED_PROXIES)('$title, configured as documented,', ({ start }
     await outcome(await send(url, world.token, SEARCH));
     expect(new Set(mcp.requests.map((request) => request.url))).toEqual(new Set(['/mcp']));
   });
+
+  test.skipIf(start === null)(
+    'regression: a client does not choose the address that its refusals count against',
+    async () => {
+      const { world, at } = await betweenBoth();
+      const service = await startPeer((_req, res) => void res.writeHead(401).end());
+      const url = (await start?.({ ...at, quartermaster: new URL(service.url).host })) ?? '';
+      const headers = { ...SEARCH.headers, 'x-forwarded-for': '203.0.113.9' };
+      expect(await outcome(await send(url, world.token, { ...SEARCH, headers }))).toBe('401');
+      const [asked] = service.requests;
+      expect(asked?.headers['x-forwarded-for'] ?? '').not.toMatch(/203\.0\.113\.9$/);
+    },
+  );
 
   test.skipIf(start === null)('passes on events one by one', async () => {
     const { world, mcp, at } = await betweenBoth();
