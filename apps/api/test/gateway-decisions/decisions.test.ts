@@ -142,6 +142,22 @@ test('get_own_gateway_session lists what the session may use now, and answers 30
   expect((await read({ 'If-None-Match': etag })).status).toBe(200);
 });
 
+test('regression: a name is not compared with a family of very many models', async () => {
+  const world = await decidingWorld(server, { items: [], provider: { kind: 'llm' } });
+  const declare = (day: number) => {
+    const name = `gpt-5-20${String(10_00_00 + day)}`;
+    const body = { kind: 'model', name };
+    return server.ok('POST', `/v1/providers/${world.providerId}/inventory`, { as: world.as, body });
+  };
+  const ask = (name: string) => decide(world, { kind: 'model', name });
+  const days = Array.from({ length: 200 }, (_, at) => 101 + 100 * (at % 12) + Math.floor(at / 12));
+  const [first] = await Promise.all(days.map(declare));
+  expect((await ask('openrouter/' + first.name)).body).toMatchObject({ allowed: true });
+  await declare(131);
+  expect((await ask('openrouter/' + first.name)).body).toMatchObject({ reason: 'not_in_inventory' });
+  expect((await ask(first.name)).body).toMatchObject({ allowed: true });
+});
+
 test('regression: a name of megabytes is neither remembered nor repeated in the answer', async () => {
   const world = await decidingWorld(server, { items: [{ kind: 'model', name: 'gpt-5' }], provider: { kind: 'llm' } });
   const authorize = async (model: string) => {

@@ -140,6 +140,9 @@ function referencesTo(gateway: Gateway, { provider }: CompiledProvider): string[
 /** Verdicts on names that are not in the inventory, or on models, that a policy remembers for each provider. */
 const MAX_REMEMBERED = 10_000;
 
+/** Declared names of a family that another spelling is compared with. With ten thousand of them a decision would take 5 ms. */
+const MAX_OF_FAMILY = 200;
+
 /** Nothing with a longer name can be declared. A message may have a name of megabytes, which must not be remembered. */
 const MAX_NAME_LENGTH = 512;
 
@@ -160,8 +163,10 @@ function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedIte
   const verdictOfOther = (kind: InventoryKind, name: string): Verdict => {
     const key = nameKey(kind, name, provider.name);
     const family = familyOf({ kind, nameKey: key });
-    const available = (models.get(family) ?? []).map((item) => ({ ...item, status: 'available' as const }));
-    const candidates = [...available, ...(byFamily.get(family) ?? []).filter(({ status }) => status === 'blocked')];
+    const blocked = (byFamily.get(family) ?? []).filter(({ status }) => status === 'blocked');
+    const ofFamily = models.get(family) ?? [];
+    if (ofFamily.length + blocked.length > MAX_OF_FAMILY) return 'not_in_inventory';
+    const candidates = [...ofFamily.map((item) => ({ ...item, status: 'available' as const })), ...blocked];
     const deciding = findDecidingItem(candidates, ruleOf(provider, kind), key);
     if (deciding === undefined) return 'not_in_inventory';
     if (deciding.status === 'blocked') return 'blocked';
