@@ -55,6 +55,15 @@ test('regression: a message that nests too deep is refused', async () => {
   expect(peer.requests).toEqual([]);
 });
 
+test('regression: a message of very many values is refused', async () => {
+  const peer = await startPeer((_req, res) => void res.writeHead(202).end());
+  const world = await proxiedWorld(server, peer);
+  const values = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]));
+  const answer = await send(world, { body: { jsonrpc: '2.0', id: 1, method: 'ping', params: values } });
+  expect([answer.status, await answer.json()]).toMatchObject([400, { error: { code: -32700 } }]);
+  expect(peer.requests).toEqual([]);
+});
+
 test('regression: an event that arrives in tiny pieces takes linear time', async () => {
   const filter = new EventFilter(() => false, { add: () => {}, release: () => {} });
   const event = `data: {"result":{"tools":[{"name":"x"}],"more":"${'x'.repeat(300_000)}"}}\n\n`;

@@ -37,7 +37,7 @@ export async function readBody(req: IncomingMessage, options: BodyOptions): Prom
   refuseMediaType(contentType, { optional, form: form !== null });
   if (form !== null && isForm(contentType)) return formIn(bytes, form);
   const text = decoded(bytes);
-  refuseManyValues(text, limit);
+  refuseManyValues(text, maxValuesOf(limit));
   return parsed(text);
 }
 
@@ -45,15 +45,16 @@ export async function readBody(req: IncomingMessage, options: BodyOptions): Prom
  * Reads the text of a JSON body once.
  *
  * @param limit in bytes
+ * @param most members and items in total
  * @throws ApiError `body_too_large`, `media_type_unsupported`; ValidationFailure `json_invalid` for text that is not UTF-8, or
  *   for too many members and items
  */
-export async function readText(req: IncomingMessage, limit: number): Promise<string> {
+export async function readText(req: IncomingMessage, limit: number, most = maxValuesOf(limit)): Promise<string> {
   if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   refuseCoding(req);
   refuseMediaType(req.headers['content-type'], { optional: false, form: false });
   const text = decoded(await bytesOf(req, limit));
-  refuseManyValues(text, limit);
+  refuseManyValues(text, most);
   return text;
 }
 
@@ -88,8 +89,7 @@ function bytesOf(req: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
-function refuseManyValues(text: string, limit: number): void {
-  const most = maxValuesOf(limit);
+function refuseManyValues(text: string, most: number): void {
   if (hasMoreValuesThan(text, { items: most, containers: MAX_CONTAINERS }))
     throw valueError(['body'], `body should have at most ${most} members and items in total`);
 }

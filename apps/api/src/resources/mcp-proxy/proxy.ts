@@ -6,6 +6,7 @@ import {
   parseMcpBody,
   readMcpMessage,
 } from '@quartermaster/gateway/mcp.ts';
+import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import { readText } from '../../http/messages/body.ts';
 import { sendText } from '../../http/messages/send.ts';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
@@ -26,6 +27,12 @@ import type { UpstreamAnswer, Upstreams } from './upstream.ts';
 
 /** The largest message of a client, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
+
+/** Members and items of a message. A quarter of a million of them take a second. */
+const MAX_VALUES = 65_536;
+
+/** A message with more characters is parsed in a turn of its tenant. */
+const LARGE_MESSAGE = 64 * 1024;
 
 /** How long a client may neither send nor receive anything, in milliseconds. */
 const IDLE_MS = 5 * 60_000;
@@ -48,7 +55,10 @@ const HEADER_MISMATCH = -32020;
 const SESSION_NOT_FOUND = -32001;
 const SERVER_ERROR = -32000;
 
-type ProxyServices = Pick<Services, 'db' | 'log' | 'now' | 'publicUrl' | 'secrets' | 'stopping' | 'syncs'>;
+type ProxyServices = Pick<
+  Services,
+  'db' | 'log' | 'now' | 'publicUrl' | 'scheduler' | 'secrets' | 'stopping' | 'syncs'
+>;
 
 /** A message of a client that may be passed on. */
 type Message = { json: string; id: string | number | null; method: string | null };
@@ -89,7 +99,7 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
     };
     const length = Number(req.headers['content-length'] ?? MAX_BODY_BYTES);
     held.add(Math.min(length, MAX_BODY_BYTES));
-    const text = await readText(req, MAX_BODY_BYTES).catch((error: unknown) => {
+    const text = await readText(req, MAX_BODY_BYTES, MAX_VALUES).catch((error: unknown) => {
       if (error instanceof ValidationFailure) return error;
       throw error;
     });
@@ -98,7 +108,7 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
     const session = await decisions.session(tokenOf(req), exchange.session.policy.gateway.id);
     exchange.provider = proxiedProvider(session, exchange.provider.provider.id);
     exchange.session = session;
-    const parsed = parseMcpBody(text);
+    const parsed = await parsedInTurn(text, session);
     if (parsed.kind === 'refused') {
       const code = parsed.code === 'mcp_revision_unsupported' ? INVALID_REQUEST : PARSE_ERROR;
       return refuse(400, code, parsed.detail);
@@ -125,6 +135,14 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
       default:
         return refuse(400, INVALID_REQUEST, reading.detail, id);
     }
+  };
+
+  const parsedInTurn = async (text: string, { state }: LiveSession): Promise<ReturnType<typeof parseMcpBody>> => {
+    if (text.length <= LARGE_MESSAGE) return parseMcpBody(text);
+    return services.scheduler.runWithoutLine(state.tenantId, async () => {
+      await yieldWhenDue();
+      return parseMcpBody(text);
+    });
   };
 
   const decideNamed = (
