@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
+import { valueRows } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** The sums of usage. Whole numbers, so that the order of additions does not matter. */
@@ -44,6 +45,8 @@ export type Rollup = UsageSums & {
 
 /** The times of the first and last call, in milliseconds since 1970. They stay if calls are taken back. */
 export type CallTimes = { firstAt: number; lastAt: number };
+
+const HOUR_MS = 60 * 60 * 1000;
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
@@ -203,6 +206,50 @@ function numbers(row: UsageSums): UsageSums {
   return sums;
 }
 
+const selectReporting = multiRowStatement(
+  (
+    db,
+    rows: readonly { account: string }[],
+    { tenantId, hour, since }: { tenantId: string; hour: string; since: number },
+  ) =>
+    db
+      .with('asked(account)', () => valueRows<{ account: string }>(rows.map(({ account }) => [account])))
+      .selectFrom('asked')
+      .select('asked.account')
+      // Stops at the first sum of each account.
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('usage_series as series')
+            .innerJoin('usage_rollups as sums', (join) =>
+              join.onRef('sums.tenant_id', '=', 'series.tenant_id').onRef('sums.series_id', '=', 'series.id'),
+            )
+            .select('series.id')
+            .where('series.tenant_id', '=', tenantId)
+            .whereRef('series.account', '=', 'asked.account')
+            .where('sums.period', '=', 'hour')
+            .where('sums.start_time', '>', hour)
+            .where('sums.last_at', '>=', since),
+        ),
+      ),
+);
+
+/** The accounts among `accounts` whose telemetry reported calls that were made since a time. */
+export async function findReportingAccounts(
+  db: Database,
+  { tenantId }: InTenant,
+  accounts: readonly string[],
+  since: Date,
+): Promise<ReadonlySet<string>> {
+  const asked = accounts.map((account) => ({ account }));
+  const time = since.getTime();
+  const rows = await selectReporting(db, asked, {
+    tenantId,
+    hour: new Date(time - HOUR_MS).toISOString(),
+    since: time,
+  });
+  return new Set(rows.map(({ account }) => account));
+}
+
 /** Deletes the oldest sums of a tenant that begin before a time, at most `limit` rows. Returns how many. */
 export function deleteRollupsBefore(
   db: Database,
@@ -294,8 +341,6 @@ export async function deleteEmptySeries(
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** What is added up with one statement: 48 sums of each series. In milliseconds. */
 const ADDED_AT_ONCE: Record<Period, number> = { hour: 48 * HOUR_MS, day: 48 * 24 * HOUR_MS };
