@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
-import { valueRows } from '../queries.ts';
+import { placeOf, valueRows } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** The sums of usage. Whole numbers, so that the order of additions does not matter. */
@@ -155,21 +155,21 @@ export type RollupRange = { period: Period; from: string; to: string };
 /**
  * The sums of some series in a range, for each hour or day, or for each series.
  *
- * @returns `rows` of each sum: how many stored rows it adds up
+ * @returns `rows` of each sum: how many stored rows it adds up. `lastAt`: the time of its last call, in milliseconds since 1970
  */
 export async function readRollups(
   db: Database,
   { tenantId }: InTenant,
   seriesIds: readonly string[],
   { period, from, to, each }: RollupRange & { each: 'period' | 'series' },
-): Promise<(UsageSums & { seriesId: string; startTime: string; rows: number })[]> {
+): Promise<(UsageSums & { seriesId: string; startTime: string; rows: number; lastAt: number })[]> {
   if (seriesIds.length === 0) return [];
   const startTime = each === 'period' ? sql<string>`start_time` : sql<string>`''`;
   const query = db
     .selectFrom('usage_rollups')
     .select('series_id as seriesId')
     .select(startTime.as('startTime'))
-    .select(({ fn }) => fn.countAll<number>().as('rows'))
+    .select(({ fn }) => [fn.countAll<number>().as('rows'), fn.max('last_at').as('lastAt')])
     .select(sums)
     .where('tenant_id', '=', tenantId)
     .where('series_id', 'in', seriesIds)
@@ -182,6 +182,7 @@ export async function readRollups(
     seriesId: row.seriesId,
     startTime: row.startTime,
     rows: Number(row.rows),
+    lastAt: Number(row.lastAt),
     ...numbers(row),
   }));
 }
@@ -248,6 +249,33 @@ export async function findReportingAccounts(
     since: time,
   });
   return new Set(rows.map(({ account }) => account));
+}
+
+/** The accounts whose telemetry reported calls at a provider since an hour, with the places of the calls. */
+export async function listCallers(
+  db: Database,
+  { tenantId }: InTenant,
+  { providerId, from }: { providerId: string; from: string },
+): Promise<(TenantPlace & { account: string })[]> {
+  const rows = await db
+    .selectFrom('usage_series as series')
+    .select(['series.tenant_id', 'series.sub_tenant_id', 'series.account'])
+    .distinct()
+    .where('series.tenant_id', '=', tenantId)
+    .where('series.provider_id', '=', providerId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('usage_rollups as sums')
+          .select('sums.series_id')
+          .whereRef('sums.tenant_id', '=', 'series.tenant_id')
+          .whereRef('sums.series_id', '=', 'series.id')
+          .where('sums.period', '=', 'hour')
+          .where('sums.start_time', '>=', from)
+          .where('sums.calls', '>', 0),
+      ),
+    )
+    .execute();
+  return rows.map((row) => ({ ...placeOf(row), account: row.account }));
 }
 
 /** Deletes the oldest sums of a tenant that begin before a time, at most `limit` rows. Returns how many. */

@@ -81,7 +81,6 @@ export async function foldDecisions(
   // The tenant may have been deleted in the meantime, and even erased.
   if ((await findMissingPlace(trx, tenant)) === 'tenant') return [];
   if (!(await insertDecisionBatch(trx, tenant, batch.id, now))) return [];
-  await addDecisionCounts(trx, tenant, batch.counts);
   const ids = batch.sessions.map(({ sessionId }) => sessionId);
   const existing = await findExistingSessions(trx, tenant, ids);
   await addSessionDecisions(
@@ -90,7 +89,13 @@ export async function foldDecisions(
     batch.sessions.filter(({ sessionId }) => existing.has(sessionId)),
   );
   const uses = [...batch.denials, ...(await withoutReported(trx, tenant, batch.calls, now))];
-  const places = await placesOf(trx, tenant, uses);
+  const places = await placesOf(trx, tenant, [...uses, ...batch.counts]);
+  const placed = batch.counts.map((count) => {
+    const subTenantId = count.sub_tenant_id === '' ? null : count.sub_tenant_id;
+    const { account } = count;
+    return { ...count, sub_tenant_id: places({ account, place: { tenantId, subTenantId } }).subTenantId ?? '' };
+  });
+  await addDecisionCounts(trx, tenant, placed);
   const folded: { subject: DeniedSubject; observationId: string }[] = [];
   const groups = Map.groupBy(uses, (use) => JSON.stringify([places(use).subTenantId, use.account]));
   for (const ofAccount of groups.values()) {
