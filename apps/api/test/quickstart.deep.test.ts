@@ -85,7 +85,9 @@ test(
       'The agent is offered list_bookings alone. It calls both tools:\n   list_bookings -> One booking',
     );
     expect(story).toContain('\n   cancel_booking -> Denied: the tool "cancel_booking" is not in the inventory');
-    expect(story).toMatch(new RegExp(`${url}/console/inbox\\?provider=prov_\\w+&kind=tool&name=cancel_booking\\n`));
+    expect(story).toMatch(
+      new RegExp(`${url}/console/inbox\\?provider=prov_\\w+&kind=tool&name=cancel_booking&item=obs_\\w+\\n`),
+    );
     expect(story).toContain('approves the tool, and applies register_item.');
     const waited =
       /After (\d+\.\d) s the agent's call goes through, in the same session:\n +cancel_booking -> The/.exec(story);
