@@ -54,7 +54,7 @@ export const DefinitionSchema = DriftSchema.omit({ detectedAt: true }).meta({
 });
 export type Definition = z.infer<typeof DefinitionSchema>;
 
-export const CallSourceSchema = z
+const CallSourceSchema = z
   .enum(['telemetry', 'proxy'])
   .meta({ id: 'CallSource' })
   .describe(

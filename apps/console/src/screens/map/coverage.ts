@@ -5,7 +5,7 @@ import type { useTenantFilter } from '../../data/tenant.ts';
 import { STATES } from '../coverage/states.ts';
 
 /** What a mark on a connection says. The other states say nothing about the calls that it stands for. */
-export const MARKED = ['bypassed', 'silent', 'observed_only', 'enforced'] as const satisfies CoverageState[];
+export const MARKED = ['bypassed', 'silent', 'observed_only', 'enforced'] as const satisfies readonly CoverageState[];
 export type MarkedState = (typeof MARKED)[number];
 
 export type CoverageOf = (
