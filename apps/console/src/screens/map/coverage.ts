@@ -1,4 +1,4 @@
-import { type Coverage, type CoverageState, type Graph, listCoverage } from '@quartermaster/client';
+import { type Coverage, type CoveragePage, type CoverageState, type Graph, listCoverage } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { useTenantFilter } from '../../data/tenant.ts';
@@ -26,14 +26,16 @@ export function useCoverageOf(filter: ReturnType<typeof useTenantFilter>, hours:
     queryFn: async ({ signal }) => {
       const items: Coverage[] = [];
       let cursor: string | null = null;
-      for (let page = 0; page < MAX_PAGES && (page === 0 || cursor !== null); page += 1) {
-        const { data: read } = await listCoverage({
-          query: { ...query, limit: 100, ...(cursor !== null && { cursor }) },
-          signal,
-          throwOnError: true,
-        });
-        items.push(...read.items);
-        cursor = read.nextCursor;
+      for (let pages = 0; pages < MAX_PAGES && (pages === 0 || cursor !== null); pages += 1) {
+        const page: CoveragePage = (
+          await listCoverage({
+            query: { ...query, limit: 100, ...(cursor !== null && { cursor }) },
+            signal,
+            throwOnError: true,
+          })
+        ).data;
+        items.push(...page.items);
+        cursor = page.nextCursor;
       }
       return items;
     },
