@@ -54,10 +54,13 @@ describe('every screen has a heading, no error, no violation of the security pol
     await page.getByRole('img').first().waitFor();
     await expectFaultless('an agent');
     await moveTo(`/map?${TENANT}`);
-    await page.getByRole('group', { name: 'Map of agents' }).waitFor();
+    const map = page.getByRole('group', { name: 'Map of agents' });
+    await map.waitFor();
+    await map.locator('[data-state="bypassed"]').first().waitFor();
     await expectFaultless('map');
     await moveTo(`/map?${TENANT}&as=table`);
     await page.getByRole('row').nth(1).waitFor();
+    await page.getByText('bypasses its gateway').first().waitFor();
     await expectFaultless('map as a table');
     await moveTo(`/usage?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
@@ -70,6 +73,22 @@ describe('every screen has a heading, no error, no violation of the security pol
     await page.getByRole('treegrid').waitFor();
     await page.keyboard.press('n');
     await page.getByRole('complementary').getByText('What it used').waitFor();
+    await done();
+  });
+
+  test('a provider shows what is known of its MCP server, and a person may trust its headers', async () => {
+    const { id } = await world.server.ok('POST', '/v1/providers', {
+      as: world.server.admin,
+      body: { name: 'mcp-notes', kind: 'mcp', tenantId: 'northwind' },
+    });
+    const { page, expectFaultless, done } = await world.open(`/providers/${id}?${TENANT}`);
+    await page.getByRole('button', { name: 'Trust headers' }).click();
+    await page.getByRole('button', { name: 'Trust the headers' }).click();
+    await page.getByText('trusted to compare headers with bodies').waitFor();
+    await page.getByText('never tried').waitFor();
+    await expectFaultless('a provider whose headers are trusted');
+    await page.getByRole('button', { name: 'Stop trusting headers' }).click();
+    await page.getByText('trusted to compare headers with bodies').waitFor({ state: 'detached' });
     await done();
   });
 

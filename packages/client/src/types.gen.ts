@@ -475,9 +475,9 @@ export type MarketingConsentInput = {
 export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 /**
- * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood. `review_mcp_server`: the MCP server of a provider no longer refuses requests whose headers differ from their body.
+ * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood. `review_mcp_server`: the MCP server of a provider no longer refuses requests whose headers differ from their body. `investigate_bypass`: an account calls a provider that a gateway lists, and nobody asks a gateway about its calls (`bypassed` in `list_coverage`).
  */
-export type OperatorTaskKind = 'review_observation' | 'investigate_blocked_use' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry' | 'review_mcp_server';
+export type OperatorTaskKind = 'review_observation' | 'investigate_blocked_use' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry' | 'review_mcp_server' | 'investigate_bypass';
 
 /**
  * Why a task is cancelled.
@@ -504,7 +504,7 @@ export type ClaimOperatorTaskInput = {
  */
 export type CompleteOperatorTaskInput = {
     /**
-     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry` and `review_mcp_server`: `acknowledged`.
+     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`, `review_mcp_server` and `investigate_bypass`: `acknowledged`.
      */
     outcome: TaskOutcome;
     /**
@@ -2147,7 +2147,14 @@ export type Coverage = {
      * The calls that nobody asked about: reported calls beyond the decisions that permitted one.
      */
     unasked: number;
+    /**
+     * When a decision was last asked for. Null: never in this time.
+     */
     lastDecisionAt: Timestamp | null;
+    /**
+     * When the last call was made that telemetry reported, by the clock of the sender. Null: none was made in this time.
+     */
+    lastCallAt: Timestamp | null;
 };
 
 export type DecisionPoint = 'proxy' | 'forward_auth' | 'guard' | 'hook' | 'authzen' | 'opa' | 'toolhive' | 'litellm';
@@ -3605,7 +3612,10 @@ export type OperatorTask = {
  * The record that a task is about. A record has at most one open task of each kind.
  */
 export type TaskSubject = {
-    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant' | 'service_account';
+    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant' | 'service_account' | 'coverage';
+    /**
+     * The id of the record. Of `coverage`: the id of the provider, a space, and the account without its tenant, such as `service_account:billing-agent`.
+     */
     id: string;
 };
 
@@ -3889,7 +3899,13 @@ export type ObservationEvidence = {
      * Why gateways denied it, or would have denied it.
      */
     deniedReasons: Array<Denial>;
+    /**
+     * What told of the calls. Empty: there were no calls.
+     */
+    sources: Array<CallSource>;
 };
+
+export type CallSource = 'telemetry' | 'proxy';
 
 /**
  * The last review of an observation.

@@ -33,7 +33,12 @@ export const CoverageSchema = z
     unasked: z
       .int()
       .describe('The calls that nobody asked about: reported calls beyond the decisions that permitted one.'),
-    lastDecisionAt: TimestampSchema.nullable(),
+    lastDecisionAt: TimestampSchema.nullable().describe(
+      'When a decision was last asked for. Null: never in this time.',
+    ),
+    lastCallAt: TimestampSchema.nullable().describe(
+      'When the last call was made that telemetry reported, by the clock of the sender. Null: none was made in this time.',
+    ),
   })
   .meta({ id: 'Coverage', description: 'Whether the calls of an account at a provider are decided by a gateway.' });
 export type Coverage = z.infer<typeof CoverageSchema>;

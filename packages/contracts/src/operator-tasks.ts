@@ -20,11 +20,12 @@ export const OperatorTaskKindSchema = z
     'review_cardinality',
     'review_telemetry',
     'review_mcp_server',
+    'investigate_bypass',
   ])
   .meta({
     id: 'OperatorTaskKind',
     description:
-      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood. `review_mcp_server`: the MCP server of a provider no longer refuses requests whose headers differ from their body.',
+      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood. `review_mcp_server`: the MCP server of a provider no longer refuses requests whose headers differ from their body. `investigate_bypass`: an account calls a provider that a gateway lists, and nobody asks a gateway about its calls (`bypassed` in `list_coverage`).',
   });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
@@ -37,6 +38,7 @@ export const TASK_OUTCOMES = {
   review_cardinality: ['pruned', 'acknowledged'],
   review_telemetry: ['acknowledged'],
   review_mcp_server: ['acknowledged'],
+  investigate_bypass: ['acknowledged'],
   /** A sync ends by itself, so no caller completes it. */
   sync_inventory: [],
 } as const satisfies Record<OperatorTaskKind, readonly string[]>;
@@ -56,8 +58,12 @@ export const OperatorTaskStatusSchema = z
 
 const TaskSubjectSchema = z
   .strictObject({
-    type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant', 'service_account']),
-    id: z.string(),
+    type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant', 'service_account', 'coverage']),
+    id: z
+      .string()
+      .describe(
+        'The id of the record. Of `coverage`: the id of the provider, a space, and the account without its tenant, such as `service_account:billing-agent`.',
+      ),
   })
   .meta({
     id: 'TaskSubject',
@@ -127,7 +133,7 @@ export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema
 export const CompleteOperatorTaskInputSchema = z
   .strictObject({
     outcome: TaskOutcomeSchema.describe(
-      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry` and `review_mcp_server`: `acknowledged`.',
+      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`, `review_mcp_server` and `investigate_bypass`: `acknowledged`.',
     ),
     note: NoteSchema,
   })
@@ -216,8 +222,8 @@ export const completeOperatorTask = operation({
     'Completes a task that is open or that the caller has claimed, and carries out the decision, in one transaction. Each',
     'kind of task needs a further scope. `review_observation` (`runtime_observations:review`): reviews the observation.',
     '`review_cardinality` (`runtime_observations:review`): `pruned` removes the open observations that are neither declared',
-    'nor reviewed. `review_telemetry` and `investigate_blocked_use` (`runtime_observations:review`), and `review_mcp_server`',
-    '(`providers:write`): change nothing else. `adopt_provider`',
+    'nor reviewed. `review_telemetry`, `investigate_blocked_use` and `investigate_bypass` (`runtime_observations:review`), and',
+    '`review_mcp_server` (`providers:write`): change nothing else. `adopt_provider`',
     '(`recommendations:apply`): applies or dismisses the recommendation. `rotate_credential` (`credentials:write`):',
     '`rotated` requires that the credential was replaced or revoked, or does not end within 14 days; otherwise the answer is',
     '409 `operator_task_not_done`. A sync ends by itself and cannot be completed.',

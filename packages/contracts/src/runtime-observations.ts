@@ -54,6 +54,14 @@ export const DefinitionSchema = DriftSchema.omit({ detectedAt: true }).meta({
 });
 export type Definition = z.infer<typeof DefinitionSchema>;
 
+const CallSourceSchema = z
+  .enum(['telemetry', 'proxy'])
+  .meta({ id: 'CallSource' })
+  .describe(
+    'What told of calls. `telemetry`: spans or log records. `proxy`: the MCP proxy of a gateway, for an account whose telemetry reported no call in the last 24 hours.',
+  );
+export type CallSource = z.infer<typeof CallSourceSchema>;
+
 const ObservationEvidenceSchema = z
   .strictObject({
     serviceNames: samples.describe('The services that used it (`service.name`), the first 10.'),
@@ -79,6 +87,10 @@ const ObservationEvidenceSchema = z
       .array(DenialSchema)
       .max(DenialSchema.options.length)
       .describe('Why gateways denied it, or would have denied it.'),
+    sources: z
+      .array(CallSourceSchema)
+      .max(CallSourceSchema.options.length)
+      .describe('What told of the calls. Empty: there were no calls.'),
   })
   .meta({ id: 'ObservationEvidence', description: 'What was seen in the calls that the observation is based on.' });
 

@@ -3,6 +3,7 @@ import { clockOffset } from '@quartermaster/db/database-clock.ts';
 import { runInOneProcess } from '@quartermaster/db/run-in-one-process.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { removeExpiredSessions } from '../auth/console-sessions.ts';
+import { updateBypassTasks } from '../resources/coverage/bypass-tasks.ts';
 import { updateRotationTasks } from '../resources/credentials/expiry.ts';
 import { removeUnusedGrants } from '../resources/gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../http/idempotency/expiry.ts';
@@ -42,6 +43,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'removing expired invitations': removeExpiredInvitations,
   'removing unclaimed users': removeUnclaimedUsers,
   'looking for expiring credentials': updateRotationTasks,
+  'looking for calls past gateways': updateBypassTasks,
   'removing unused grants of sessions': removeUnusedGrants,
   // Last, so that it removes what the other jobs erased from the files of the database.
   'erasing what was removed': ({ erasures }) => erasures.truncate('all'),

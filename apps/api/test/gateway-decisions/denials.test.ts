@@ -1,6 +1,6 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { foldDecisions, type NotedDenial } from '../../src/governance/denials/fold.ts';
+import { foldDecisions, type NotedCalls, type NotedDenial } from '../../src/governance/denials/fold.ts';
 import { type Decided, DecisionLog } from '../../src/resources/gateway-decisions/decision-log.ts';
 import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
@@ -147,14 +147,20 @@ test('a batch that is written twice, because its commit may have failed, counts 
     lastAt: time,
     lastSessionId: session.id,
   };
-  const sessions = [{ sessionId: session.id, allowed: 0, denied: 3, lastAt: time }];
-  const batch = { id: unique('batch'), denials: [denial], counts: [], sessions };
+  const { reason: _reason, gatewayId: _gateway, lastSessionId: _session, ...uses } = denial;
+  const called: NotedCalls = { ...uses, name: 'search', count: 2 };
+  const sessions = [{ sessionId: session.id, allowed: 2, denied: 3, lastAt: time }];
+  const batch = { id: unique('batch'), denials: [denial], calls: [called], counts: [], sessions };
   const { db, tenantLimits, telemetry } = server.services;
   const limits = { observations: telemetry.maxObservations, tenantLimits };
   for (let attempt = 0; attempt < 2; attempt += 1) {
     await inTransaction(db, (trx) => foldDecisions(trx, tenantId, { batch, limits }, new Date()));
   }
-  expect(await observationsOf(world)).toMatchObject([{ name: 'x', denials: 3 }]);
+  const observations = await observationsOf(world);
+  expect(observations.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toMatchObject([
+    { name: 'search', status: 'resolved', occurrences: 2, denials: 0, lastSeenAt: time },
+    { name: 'x', status: 'open', occurrences: 0, denials: 3 },
+  ]);
   const path = `/v1/gateways/${gatewayId}/sessions/${session.id}`;
   expect((await server.ok('GET', path, { as: world.as })).decisions).toMatchObject({ denied: 3 });
 });

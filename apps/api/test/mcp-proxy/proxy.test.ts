@@ -106,7 +106,10 @@ describe('what is denied', () => {
       id: 'a',
       result: { isError: true, content: [{ type: 'text', text: expect.stringContaining('"drop_table"') }] },
     });
-    expect(JSON.stringify(body)).toContain('/console/inbox?provider=');
+    const { items } = await server.ok('GET', '/v1/runtime-observations?view=denied', { as: world.as });
+    expect(items).toHaveLength(1);
+    expect(JSON.stringify(body)).toContain(`/console/inbox?provider=${world.providerId}&`);
+    expect(JSON.stringify(body)).toContain(`&item=${items[0].id}`);
     const latest = await send(world, modern('tools/call', { name: 'drop_table' }));
     expect(await latest.json()).toMatchObject({ result: { isError: true, resultType: 'complete' } });
     expect(peer.got).toEqual([]);
@@ -119,7 +122,10 @@ describe('what is denied', () => {
     const peer = await startNaive();
     const world = await proxiedWorld(server, peer);
     const answer = await send(world, { body: { jsonrpc: '2.0', id: 1, ...message } });
-    expect(await problemOf(answer)).toMatchObject({ status: 200, body: { id: 1, error: { code: -32000 } } });
+    expect(await problemOf(answer)).toMatchObject({
+      status: 200,
+      body: { id: 1, error: { code: -32000, message: expect.stringContaining('&item=obs_') } },
+    });
     expect(peer.got).toEqual([]);
   });
 

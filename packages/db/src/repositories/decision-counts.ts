@@ -101,6 +101,40 @@ export async function findGovernedProviders(
   return governed;
 }
 
+/** The providers that active gateways list. */
+export async function listGovernedProviders(
+  db: Database,
+  scope: TenantScope,
+): Promise<{ tenantId: string; providerId: string }[]> {
+  const rows = await db
+    .selectFrom('gateway_providers as listed')
+    .innerJoin('gateways as gateway', (join) =>
+      join.onRef('gateway.tenant_id', '=', 'listed.tenant_id').onRef('gateway.id', '=', 'listed.gateway_id'),
+    )
+    .select(['listed.tenant_id', 'listed.provider_id'])
+    .distinct()
+    .where('gateway.status', '=', 'active')
+    .where(inScope(scope, 'gateway'))
+    .execute();
+  return rows.map(({ tenant_id: tenantId, provider_id: providerId }) => ({ tenantId, providerId }));
+}
+
+/** The accounts that asked about providers since an hour, each with the provider. */
+export async function listAskingAccounts(
+  db: Database,
+  { tenantId }: InTenant,
+  from: string,
+): Promise<{ providerId: string; account: string }[]> {
+  const rows = await db
+    .selectFrom('decision_counts')
+    .select(['provider_id', 'account'])
+    .distinct()
+    .where('tenant_id', '=', tenantId)
+    .where('hour', '>=', from)
+    .execute();
+  return rows.map(({ provider_id: providerId, account }) => ({ providerId, account }));
+}
+
 /** Notes that a batch of counts is added, in its transaction. @returns false if it was added before */
 export async function insertDecisionBatch(
   db: Database,

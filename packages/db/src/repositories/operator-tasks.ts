@@ -189,6 +189,22 @@ const selectLastTasks = multiRowStatement((db, rows: readonly SubjectRow[], abou
     .groupBy('subject_id'),
 );
 
+/** The subjects of the unfinished tasks of a kind. */
+export async function listUnfinishedSubjects(
+  db: Database,
+  scope: TenantScope,
+  kind: OperatorTask['kind'],
+): Promise<{ tenantId: string; subjectId: string }[]> {
+  const rows = await db
+    .selectFrom('operator_tasks')
+    .select(['tenant_id', 'subject_id'])
+    .where('kind', '=', kind)
+    .where(UNFINISHED)
+    .where(inScope(scope))
+    .execute();
+  return rows.map(({ tenant_id: tenantId, subject_id: subjectId }) => ({ tenantId, subjectId }));
+}
+
 /** Opens a task, unless there is an unfinished one of its kind about its subject. */
 export async function openOperatorTask(
   db: Database,

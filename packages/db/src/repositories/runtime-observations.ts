@@ -451,6 +451,7 @@ export function toObservation(row: Row): RuntimeObservation {
       names: [],
       responseModels: [],
       deniedReasons: [],
+      sources: [],
       ...(JSON.parse(row.evidence) as Partial<Evidence>),
       environments: JSON.parse(row.environments) as Evidence['environments'],
     } as Evidence,

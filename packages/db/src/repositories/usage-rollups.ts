@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
+import { placeOf, valueRows } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** The sums of usage. Whole numbers, so that the order of additions does not matter. */
@@ -44,6 +45,8 @@ export type Rollup = UsageSums & {
 
 /** The times of the first and last call, in milliseconds since 1970. They stay if calls are taken back. */
 export type CallTimes = { firstAt: number; lastAt: number };
+
+const HOUR_MS = 60 * 60 * 1000;
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
@@ -152,21 +155,21 @@ export type RollupRange = { period: Period; from: string; to: string };
 /**
  * The sums of some series in a range, for each hour or day, or for each series.
  *
- * @returns `rows` of each sum: how many stored rows it adds up
+ * @returns `rows` of each sum: how many stored rows it adds up. `lastAt`: the time of its last call, in milliseconds since 1970
  */
 export async function readRollups(
   db: Database,
   { tenantId }: InTenant,
   seriesIds: readonly string[],
   { period, from, to, each }: RollupRange & { each: 'period' | 'series' },
-): Promise<(UsageSums & { seriesId: string; startTime: string; rows: number })[]> {
+): Promise<(UsageSums & { seriesId: string; startTime: string; rows: number; lastAt: number })[]> {
   if (seriesIds.length === 0) return [];
   const startTime = each === 'period' ? sql<string>`start_time` : sql<string>`''`;
   const query = db
     .selectFrom('usage_rollups')
     .select('series_id as seriesId')
     .select(startTime.as('startTime'))
-    .select(({ fn }) => fn.countAll<number>().as('rows'))
+    .select(({ fn }) => [fn.countAll<number>().as('rows'), fn.max('last_at').as('lastAt')])
     .select(sums)
     .where('tenant_id', '=', tenantId)
     .where('series_id', 'in', seriesIds)
@@ -179,6 +182,7 @@ export async function readRollups(
     seriesId: row.seriesId,
     startTime: row.startTime,
     rows: Number(row.rows),
+    lastAt: Number(row.lastAt),
     ...numbers(row),
   }));
 }
@@ -201,6 +205,77 @@ function numbers(row: UsageSums): UsageSums {
   const sums = { ...NO_USAGE };
   for (const name of USAGE_SUMS) sums[name] = Number(row[name]);
   return sums;
+}
+
+const selectReporting = multiRowStatement(
+  (
+    db,
+    rows: readonly { account: string }[],
+    { tenantId, hour, since }: { tenantId: string; hour: string; since: number },
+  ) =>
+    db
+      .with('asked(account)', () => valueRows<{ account: string }>(rows.map(({ account }) => [account])))
+      .selectFrom('asked')
+      .select('asked.account')
+      // Stops at the first sum of each account.
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('usage_series as series')
+            .innerJoin('usage_rollups as sums', (join) =>
+              join.onRef('sums.tenant_id', '=', 'series.tenant_id').onRef('sums.series_id', '=', 'series.id'),
+            )
+            .select('series.id')
+            .where('series.tenant_id', '=', tenantId)
+            .whereRef('series.account', '=', 'asked.account')
+            .where('sums.period', '=', 'hour')
+            .where('sums.start_time', '>', hour)
+            .where('sums.last_at', '>=', since),
+        ),
+      ),
+);
+
+/** The accounts among `accounts` whose telemetry reported calls that were made since a time. */
+export async function findReportingAccounts(
+  db: Database,
+  { tenantId }: InTenant,
+  accounts: readonly string[],
+  since: Date,
+): Promise<ReadonlySet<string>> {
+  const asked = accounts.map((account) => ({ account }));
+  const time = since.getTime();
+  const rows = await selectReporting(db, asked, {
+    tenantId,
+    hour: new Date(time - HOUR_MS).toISOString(),
+    since: time,
+  });
+  return new Set(rows.map(({ account }) => account));
+}
+
+/** The accounts whose telemetry reported calls at a provider since an hour, with the places of the calls. */
+export async function listCallers(
+  db: Database,
+  { tenantId }: InTenant,
+  { providerId, from }: { providerId: string; from: string },
+): Promise<(TenantPlace & { account: string })[]> {
+  const rows = await db
+    .selectFrom('usage_series as series')
+    .select(['series.tenant_id', 'series.sub_tenant_id', 'series.account'])
+    .distinct()
+    .where('series.tenant_id', '=', tenantId)
+    .where('series.provider_id', '=', providerId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('usage_rollups as sums')
+          .select('sums.series_id')
+          .whereRef('sums.tenant_id', '=', 'series.tenant_id')
+          .whereRef('sums.series_id', '=', 'series.id')
+          .where('sums.period', '=', 'hour')
+          .where('sums.start_time', '>=', from)
+          .where('sums.calls', '>', 0),
+      ),
+    )
+    .execute();
+  return rows.map((row) => ({ ...placeOf(row), account: row.account }));
 }
 
 /** Deletes the oldest sums of a tenant that begin before a time, at most `limit` rows. Returns how many. */
@@ -294,8 +369,6 @@ export async function deleteEmptySeries(
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** What is added up with one statement: 48 sums of each series. In milliseconds. */
 const ADDED_AT_ONCE: Record<Period, number> = { hour: 48 * HOUR_MS, day: 48 * 24 * HOUR_MS };

@@ -28,6 +28,7 @@ const NO_EVIDENCE = {
   environments: [],
   errors: 0,
   deniedReasons: [],
+  sources: [],
 };
 
 /**

@@ -14,6 +14,7 @@ import {
 } from '@quartermaster/db/repositories/decision-counts.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { findReportingAccounts } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
@@ -27,9 +28,11 @@ import { emptySighting, type Sighting } from '../observations/sightings.ts';
  */
 const MAX_DENIED_ONLY = 20;
 
-/** Uses of one thing that a gateway denied one account, or would have denied in the mode `enforce`. */
-export type NotedDenial = {
-  gatewayId: string;
+/** While the telemetry of an account reported a call within this time, in milliseconds, it counts in place of calls through the MCP proxy. */
+const TELEMETRY_COUNTS_MS = 24 * 3600 * 1000;
+
+/** Uses of one thing by one account. */
+type NotedUses = {
   /** The place of the session. */
   place: TenantPlace;
   providerId: string;
@@ -37,17 +40,22 @@ export type NotedDenial = {
   name: string;
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   account: string;
-  reason: Denial;
   count: number;
   firstAt: string;
   lastAt: string;
-  lastSessionId: string;
 };
+
+/** Calls that the MCP proxy passed on. */
+export type NotedCalls = NotedUses;
+
+/** Uses that a gateway denied, or would have denied in the mode `enforce`. */
+export type NotedDenial = NotedUses & { gatewayId: string; reason: Denial; lastSessionId: string };
 
 /** What was decided for one tenant since the last batch. */
 export type DecisionBatch = {
   id: string;
   denials: readonly NotedDenial[];
+  calls: readonly NotedCalls[];
   counts: readonly DecisionCount[];
   sessions: readonly SessionDecisions[];
 };
@@ -59,7 +67,7 @@ export type DeniedSubject = Pick<NotedDenial, 'providerId' | 'kind' | 'name' | '
 
 /**
  * Adds a batch of decisions of a tenant to the counts and to the observations, in a transaction with the tenant's lock. A batch that
- * was added before changes nothing.
+ * was added before changes nothing. Calls through the MCP proxy count as calls, unless telemetry reports those of the account.
  *
  * @returns the ids of the observations that count the denials
  */
@@ -73,7 +81,6 @@ export async function foldDecisions(
   // The tenant may have been deleted in the meantime, and even erased.
   if ((await findMissingPlace(trx, tenant)) === 'tenant') return [];
   if (!(await insertDecisionBatch(trx, tenant, batch.id, now))) return [];
-  await addDecisionCounts(trx, tenant, batch.counts);
   const ids = batch.sessions.map(({ sessionId }) => sessionId);
   const existing = await findExistingSessions(trx, tenant, ids);
   await addSessionDecisions(
@@ -81,56 +88,79 @@ export async function foldDecisions(
     tenant,
     batch.sessions.filter(({ sessionId }) => existing.has(sessionId)),
   );
-  const places = await placesOf(trx, tenant, batch.denials);
+  const uses = [...batch.denials, ...(await withoutReported(trx, tenant, batch.calls, now))];
+  const places = await placesOf(trx, tenant, [...uses, ...batch.counts]);
+  const placed = batch.counts.map((count) => {
+    const subTenantId = count.sub_tenant_id === '' ? null : count.sub_tenant_id;
+    const { account } = count;
+    return { ...count, sub_tenant_id: places({ account, place: { tenantId, subTenantId } }).subTenantId ?? '' };
+  });
+  await addDecisionCounts(trx, tenant, placed);
   const folded: { subject: DeniedSubject; observationId: string }[] = [];
-  const groups = Map.groupBy(batch.denials, (denial) => JSON.stringify([places(denial).subTenantId, denial.account]));
-  for (const denials of groups.values()) {
-    const [first] = denials;
+  const groups = Map.groupBy(uses, (use) => JSON.stringify([places(use).subTenantId, use.account]));
+  for (const ofAccount of groups.values()) {
+    const [first] = ofAccount;
     if (first === undefined) continue;
-    folded.push(...(await foldAccount(trx, places(first), { denials, account: first.account, limits }, now)));
+    folded.push(...(await foldAccount(trx, places(first), { uses: ofAccount, account: first.account, limits }, now)));
   }
   return folded;
 }
 
-/** A denial is observed at the place of the account, as its calls are. For a user that is the place of the session. */
+/** Leaves out the calls of accounts whose telemetry counts. */
+async function withoutReported(
+  trx: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  calls: readonly NotedCalls[],
+  now: Date,
+): Promise<NotedCalls[]> {
+  const accounts = [...new Set(calls.map(({ account }) => account))];
+  const since = new Date(now.getTime() - TELEMETRY_COUNTS_MS);
+  const reporting = await findReportingAccounts(trx, tenant, accounts, since);
+  return calls.filter(({ account }) => !reporting.has(account));
+}
+
+/** Uses count at the place of the account, as those that its telemetry reports. For a user that is the place of the session. */
 async function placesOf(
   trx: Database,
   tenant: Pick<TenantPlace, 'tenantId'>,
-  denials: readonly NotedDenial[],
-): Promise<(denial: NotedDenial) => TenantPlace> {
+  uses: readonly Pick<NotedUses, 'account'>[],
+): Promise<(use: Pick<NotedUses, 'account' | 'place'>) => TenantPlace> {
   const idOf = (account: string) => /^service_account:[^/]*\/(.*)$/.exec(account)?.[1];
-  const ids = new Set(denials.flatMap(({ account }) => idOf(account) ?? []));
+  const ids = new Set(uses.flatMap(({ account }) => idOf(account) ?? []));
   const places = await findPlacesOfAccounts(trx, tenant, [...ids]);
   return ({ account, place }) => places.get(idOf(account) ?? '') ?? place;
 }
 
-type OfAccount = { denials: readonly NotedDenial[]; account: string; limits: Limits };
+type Noted = NotedDenial | NotedCalls;
+
+type OfAccount = { uses: readonly Noted[]; account: string; limits: Limits };
 
 async function foldAccount(
   trx: Database,
   place: TenantPlace,
-  { denials, account, limits }: OfAccount,
+  { uses, account, limits }: OfAccount,
   now: Date,
 ): Promise<{ subject: DeniedSubject; observationId: string }[]> {
-  const providerIds = [...new Set(denials.map(({ providerId }) => providerId))];
+  const providerIds = [...new Set(uses.map(({ providerId }) => providerId))];
   const found = await findProviders(trx, wholeTenant(place.tenantId), providerIds);
   const providers = new Map(found.map((provider) => [provider.id, provider]));
-  const sightings = new Map<string, { sighting: Sighting; denials: NotedDenial[] }>();
-  for (const denial of denials) {
-    const provider = providers.get(denial.providerId);
+  const sightings = new Map<string, { sighting: Sighting; denials: NotedDenial[]; calls: NotedCalls[] }>();
+  for (const use of uses) {
+    const provider = providers.get(use.providerId);
     if (!provider) continue;
-    const sighting = { ...emptySighting(provider, denial), names: new Set([denial.name]) };
+    const sighting = { ...emptySighting(provider, use), names: new Set([use.name]) };
     const subject = subjectKey(sighting);
-    const entry = sightings.get(subject) ?? { sighting, denials: [] };
-    entry.denials.push(denial);
+    const entry = sightings.get(subject) ?? { sighting, denials: [], calls: [] };
+    if (isDenial(use)) entry.denials.push(use);
+    else entry.calls.push(use);
     sightings.set(subject, entry);
   }
   const entries = [...sightings.values()].map((entry) => ({
     ...entry,
-    sighting: { ...entry.sighting, ...sumOf(entry.denials) },
+    sighting: { ...entry.sighting, ...sumOfDenials(entry.denials), ...sumOfCalls(entry.calls) },
   }));
   const known = new Set((await observed(trx, place, entries)).map(subjectKey));
-  const added = entries.filter(({ sighting }) => !known.has(subjectKey(sighting)));
+  const added = entries.filter(({ sighting, calls }) => calls.length === 0 && !known.has(subjectKey(sighting)));
   const open = added.length === 0 ? 0 : await countDeniedOnly(trx, place, { account, most: MAX_DENIED_ONLY });
   const beyond = new Set(added.slice(Math.max(0, MAX_DENIED_ONLY - open)));
   if (beyond.size > 0) {
@@ -162,18 +192,27 @@ function observed(trx: Database, place: TenantPlace, entries: readonly { sightin
   );
 }
 
-function sumOf(
-  denials: readonly NotedDenial[],
-): Pick<Sighting, 'firstSeenAt' | 'lastSeenAt'> & Pick<Required<Sighting>, 'denied'> {
-  const [firstSeenAt = ''] = denials.map(({ firstAt }) => firstAt).toSorted();
-  const lastSeenAt =
-    denials
-      .map(({ lastAt }) => lastAt)
-      .toSorted()
-      .at(-1) ?? '';
-  const count = denials.reduce((sum, denial) => sum + denial.count, 0);
+function isDenial(use: Noted): use is NotedDenial {
+  return 'reason' in use;
+}
+
+function sumOfDenials(denials: readonly NotedDenial[]): Partial<Sighting> {
+  if (denials.length === 0) return {};
+  const { count, ...times } = sumOf(denials);
   const reasons = new Set(denials.map(({ reason }) => reason));
-  return { firstSeenAt, lastSeenAt, denied: { count, lastAt: lastSeenAt, reasons } };
+  return { ...times, denied: { count, lastAt: times.lastSeenAt, reasons } };
+}
+
+function sumOfCalls(calls: readonly NotedCalls[]): Partial<Sighting> {
+  if (calls.length === 0) return {};
+  const sum = sumOf(calls);
+  return { ...sum, latest: sum.lastSeenAt, hasNewCall: true, source: 'proxy' };
+}
+
+function sumOf(uses: readonly NotedUses[]): Pick<Sighting, 'count' | 'firstSeenAt' | 'lastSeenAt'> {
+  const [firstSeenAt = ''] = uses.map(({ firstAt }) => firstAt).toSorted();
+  const [lastSeenAt = ''] = uses.map(({ lastAt }) => lastAt).toSorted((a, b) => (a > b ? -1 : 1));
+  return { count: uses.reduce((sum, use) => sum + use.count, 0), firstSeenAt, lastSeenAt };
 }
 
 type DenialRow = Parameters<typeof addObservationDenials>[2][number];

@@ -23,7 +23,7 @@ export async function openCardinalityTask(
 }
 
 /** What people call the sender. Not all who see the task may read the names of users. */
-async function nameOfSender(db: Database, sender: string, now: Date): Promise<string> {
+export async function nameOfSender(db: Database, sender: string, now: Date): Promise<string> {
   const [, tenantId = '', id] = /^service_account:([^/]*)\/(.+)$/.exec(sender) ?? [];
   if (id === undefined) return 'A user';
   const [account] = await findServiceAccounts(db, wholeTenant(tenantId), id, now);

@@ -61,5 +61,6 @@ function mergedEvidence(a: Evidence, b: Evidence, blockedModels: readonly string
     environments: mergedEnvironments(a.environments, b.environments),
     errors: a.errors + b.errors,
     deniedReasons: [...new Set([...a.deniedReasons, ...b.deniedReasons])],
+    sources: [...new Set([...a.sources, ...b.sources])],
   };
 }

@@ -1,6 +1,6 @@
 import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { CallSource, RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 
@@ -36,6 +36,8 @@ export type Sighting = ObservationSubject & {
   responseModels: Set<string>;
   /** The environments of the services. */
   environments: Set<string>;
+  /** What told of the calls. */
+  source: CallSource;
   /** Uses that gateways denied. They are no calls. */
   denied?: { count: number; lastAt: string; reasons: ReadonlySet<Denial> };
 };
@@ -64,6 +66,7 @@ export function emptySighting(provider: Provider, { kind, name }: Pick<Sighting,
     names: new Set(),
     responseModels: new Set(),
     environments: new Set(),
+    source: 'telemetry',
   };
 }
 
@@ -125,6 +128,7 @@ export function addEvidence(
     environments: mergedEnvironments(former?.environments ?? [], sighting.environments),
     errors,
     deniedReasons: [...new Set([...(former?.deniedReasons ?? []), ...(sighting.denied?.reasons ?? [])])],
+    sources: [...new Set([...(former?.sources ?? []), ...(sighting.latest === '' ? [] : [sighting.source])])],
   };
 }
 

@@ -32,7 +32,6 @@ type Compared = {
   account: string;
   providerId: string;
   groups: SummedGroup[];
-  recentCalls: number;
   decisions: SummedDecisions[];
 };
 
@@ -50,19 +49,23 @@ export async function readCoverage(
   const filter = { providerId, account };
   const usage = { groupBy: ['provider', 'account', 'agent', 'sub_tenant'] as const, filter };
   const { groups } = await sumUsage(db, scope, { ...usage, ...range }, ctx.charge, time);
-  const recent = { from: new Date(end - HOUR_MS).toISOString(), to: range.to };
-  const lately = await sumUsage(db, scope, { ...usage, ...recent }, ctx.charge, time);
   const decisions = await sumDecisions(db, scope, { from: range.from, ...filter }, MAX_SUMS + 1);
   if (decisions.length > MAX_SUMS) {
     throw valueError(['query', 'days'], `this query would read more than ${MAX_SUMS} sums of decisions. Use a filter`);
   }
-  const compared = compare(groups, lately.groups, decisions);
+  const compared = compare(groups, decisions);
   const governed = await governedProviders(ctx, compared);
   const ids = [...new Set(compared.map((one) => one.providerId))].filter((id) => id !== '');
   const found = await findProviders(db, reachOf(ctx.principal, 'providers:read'), ids);
   const names = new Map(found.map((provider) => [provider.id, provider.name]));
   const rows = compared
-    .map((one) => toCoverage(one, { isGoverned: governed(one), provider: names.get(one.providerId) ?? null, recent }))
+    .map((one) =>
+      toCoverage(one, {
+        isGoverned: governed(one),
+        provider: names.get(one.providerId) ?? null,
+        recentFrom: new Date(end - HOUR_MS).toISOString(),
+      }),
+    )
     .filter((row) => state === null || row.state === state)
     .map((row) => ({ row, key: sortKeyOf(row) }))
     .toSorted((a, b) => (a.key < b.key ? -1 : 1));
@@ -75,22 +78,17 @@ export async function readCoverage(
   };
 }
 
-function compare(
-  groups: readonly SummedGroup[],
-  recent: readonly SummedGroup[],
-  decisions: readonly SummedDecisions[],
-): Compared[] {
+function compare(groups: readonly SummedGroup[], decisions: readonly SummedDecisions[]): Compared[] {
   const all = new Map<string, Compared>();
   type Named = { tenantId: string; subTenantId: string | null; account: string | null; providerId: string | null };
   const get = ({ tenantId, subTenantId, account, providerId }: Named): Compared => {
     const names = { tenantId, subTenantId, account: account ?? '', providerId: providerId ?? '' };
     const key = JSON.stringify(Object.values(names));
-    const one = all.get(key) ?? { ...names, groups: [], recentCalls: 0, decisions: [] };
+    const one = all.get(key) ?? { ...names, groups: [], decisions: [] };
     all.set(key, one);
     return one;
   };
   for (const group of groups) get(group.usage).groups.push(group);
-  for (const { usage } of recent) get(usage).recentCalls += usage.calls;
   for (const decision of decisions) get(decision).decisions.push(decision);
   return [...all.values()];
 }
@@ -108,14 +106,16 @@ async function governedProviders(
 }
 
 function toCoverage(
-  { groups, recentCalls, decisions, ...names }: Compared,
-  { isGoverned, provider, recent }: { isGoverned: boolean; provider: string | null; recent: { from: string } },
+  { groups, decisions, ...names }: Compared,
+  { isGoverned, provider, recentFrom }: { isGoverned: boolean; provider: string | null; recentFrom: string },
 ): Coverage {
   const calls = groups.reduce((sum, { usage }) => sum + usage.calls, 0);
   const decided = decisions.reduce((sum, one) => sum + one.decisions, 0);
   const stopped = decisions.filter(({ outcome }) => outcome === 'denied').reduce((sum, one) => sum + one.decisions, 0);
   const denied = decisions.filter(({ outcome }) => outcome !== 'allowed').reduce((sum, one) => sum + one.decisions, 0);
   const last = decisions.toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1))[0];
+  const lastCall = groups.reduce((latest, { lastAt }) => Math.max(latest, lastAt), 0);
+  const lastCallAt = lastCall === 0 ? null : new Date(lastCall).toISOString();
   const agents = groups
     .toSorted((a, b) => b.usage.calls - a.usage.calls)
     .flatMap(({ usage }) => (usage.agent === null || usage.agent === '' ? [] : usage.agent));
@@ -123,7 +123,7 @@ function toCoverage(
     ...names,
     agents: [...new Set(agents)].slice(0, MAX_AGENTS),
     provider,
-    state: stateOf({ calls, recentCalls, last, isGoverned, recentFrom: recent.from }),
+    state: stateOf({ calls, lastCallAt, last, isGoverned, recentFrom }),
     mode: last?.mode ?? null,
     points: [...new Set(decisions.map(({ point }) => point))].toSorted(),
     calls,
@@ -131,24 +131,25 @@ function toCoverage(
     denied,
     unasked: Math.max(0, calls - (decided - stopped)),
     lastDecisionAt: last?.lastAt ?? null,
+    lastCallAt,
   };
 }
 
 function stateOf({
   calls,
-  recentCalls,
+  lastCallAt,
   last,
   isGoverned,
   recentFrom,
 }: {
   calls: number;
-  recentCalls: number;
+  lastCallAt: string | null;
   last: SummedDecisions | undefined;
   isGoverned: boolean;
   recentFrom: string;
 }): CoverageState {
   if (last === undefined) return isGoverned ? 'bypassed' : 'ungoverned';
-  if (recentCalls > 0 && last.lastAt < recentFrom) return 'silent';
+  if (lastCallAt !== null && lastCallAt >= recentFrom && last.lastAt < recentFrom) return 'silent';
   if (calls === 0) return 'no_telemetry';
   return last.mode === 'enforce' ? 'enforced' : 'observed_only';
 }

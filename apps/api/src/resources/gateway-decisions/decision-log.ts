@@ -15,6 +15,7 @@ import {
   type DecisionBatch,
   type DeniedSubject,
   foldDecisions,
+  type NotedCalls,
   type NotedDenial,
 } from '../../governance/denials/fold.ts';
 
@@ -28,7 +29,7 @@ const MAX_WAIT_MS = 400;
 const MAX_WAITING = 100;
 
 /**
- * Denied names of an account that wait, and of all accounts. Beyond that a denial is counted, but not observed. Each tenant has room
+ * Names of an account that wait, and of all accounts. Beyond that a decision is counted, but not observed. Each tenant has room
  * for some in any case, so that the flood of one does not hide the denials of another.
  */
 const MAX_NAMES_OF_ACCOUNT = 200;
@@ -58,6 +59,7 @@ export type Decided = {
 
 type Waiting = {
   denials: Map<string, NotedDenial>;
+  calls: Map<string, NotedCalls>;
   namesOfAccounts: Map<string, number>;
   counts: Map<string, DecisionCount>;
   sessions: Map<string, SessionDecisions>;
@@ -93,6 +95,7 @@ export class DecisionLog {
     addCount(waiting, decided, time);
     addToSession(waiting, decided, time);
     if (reason !== null && decided.providerId !== null) this.#addDenial(waiting, decided, time);
+    if (isProxiedCall(decided)) this.#addCall(waiting, decided, time);
     this.#flushWithin(reason === null ? COUNTS_WAIT_MS : DENIALS_WAIT_MS);
   }
 
@@ -122,10 +125,11 @@ export class DecisionLog {
     const waiting = this.#tenants;
     this.#tenants = new Map();
     this.#names = 0;
-    for (const [tenantId, { denials, counts, sessions }] of waiting) {
+    for (const [tenantId, { denials, calls, counts, sessions }] of waiting) {
       const batch = {
         id: randomUUID(),
         denials: [...denials.values()],
+        calls: [...calls.values()],
         counts: [...counts.values()],
         sessions: [...sessions.values()],
       };
@@ -171,14 +175,34 @@ export class DecisionLog {
       known.lastSessionId = sessionId ?? known.lastSessionId;
       return;
     }
-    const names = waiting.namesOfAccounts.get(account) ?? 0;
-    const isFull = this.#names >= MAX_NAMES && waiting.denials.size >= NAMES_OF_EACH_TENANT;
-    if (names >= MAX_NAMES_OF_ACCOUNT || isFull) return;
-    waiting.namesOfAccounts.set(account, names + 1);
-    this.#names += 1;
+    if (!this.#takeName(waiting, account)) return;
     const subject = { gatewayId, place, providerId, kind, name, account };
     const times = { firstAt: time, lastAt: time, lastSessionId: sessionId ?? '' };
     waiting.denials.set(key, { ...subject, reason, count: attempts, ...times });
+  }
+
+  #addCall(waiting: Waiting, decided: Decided & { providerId: string }, time: string): void {
+    const { place, providerId, account, kind, attempts } = decided;
+    const name = boundedName(decided.name);
+    const key = `${place.subTenantId ?? ''} ${keyOf({ ...decided, name })}`;
+    const known = waiting.calls.get(key);
+    if (known) {
+      known.count += attempts;
+      known.lastAt = time;
+      return;
+    }
+    if (!this.#takeName(waiting, account)) return;
+    waiting.calls.set(key, { place, providerId, kind, name, account, count: attempts, firstAt: time, lastAt: time });
+  }
+
+  /** @returns false if too many names wait */
+  #takeName({ namesOfAccounts, denials, calls }: Waiting, account: string): boolean {
+    const names = namesOfAccounts.get(account) ?? 0;
+    const isFull = this.#names >= MAX_NAMES && denials.size + calls.size >= NAMES_OF_EACH_TENANT;
+    if (names >= MAX_NAMES_OF_ACCOUNT || isFull) return false;
+    namesOfAccounts.set(account, names + 1);
+    this.#names += 1;
+    return true;
   }
 
   #flushWithin(ms: number): void {
@@ -191,7 +215,13 @@ export class DecisionLog {
 }
 
 function newWaiting(): Waiting {
-  return { denials: new Map(), namesOfAccounts: new Map(), counts: new Map(), sessions: new Map() };
+  return { denials: new Map(), calls: new Map(), namesOfAccounts: new Map(), counts: new Map(), sessions: new Map() };
+}
+
+/** Whether the MCP proxy passes it on: it is permitted, or the gateway only observes. */
+function isProxiedCall(decided: Decided): decided is Decided & { providerId: string } {
+  const { point, mode, reason, providerId } = decided;
+  return point === 'proxy' && providerId !== null && (reason === null || mode === 'observe');
 }
 
 function addCount(waiting: Waiting, decided: Decided, time: string): void {

@@ -145,20 +145,21 @@ export function mcpProxy({ services, decisions }: { services: ProxyServices; dec
     });
   };
 
-  const decideNamed = (
+  const decideNamed = async (
     exchange: Exchange,
     {
       reading,
       message,
       passed,
     }: { reading: McpReading & { kind: 'named' }; message: Record<string, unknown>; passed: Message },
-  ): Message | null => {
+  ): Promise<Message | null> => {
     const { res, session, provider } = exchange;
     const asked = { provider, kind: reading.itemKind, name: reading.name };
     const decision = decisions.decide(session, asked, { point: 'proxy' });
     if (decision.reason !== null) res.setHeader('X-Quartermaster-Reason', decision.reason);
     if (decision.allowed) return passed;
-    const text = denialText(decision, { asked, publicUrl });
+    const observationId = await decisions.observationOf(decision);
+    const text = denialText(decision, { asked, observationId, publicUrl });
     if (reading.itemKind === 'tool' && passed.id !== null) {
       const result = {
         content: [{ type: 'text', text }],
@@ -405,10 +406,14 @@ async function* untilBroken(body: UpstreamAnswer['body']): AsyncGenerator<Buffer
 
 function denialText(
   { reason }: Decision,
-  { asked, publicUrl }: { asked: Parameters<typeof reviewUrlOf>[1]; publicUrl: string },
+  {
+    asked,
+    observationId,
+    publicUrl,
+  }: { asked: Parameters<typeof reviewUrlOf>[1]; observationId: string | null; publicUrl: string },
 ): string {
   if (reason === null) throw new Error('an allowed use is no denial');
-  return `Denied: ${explainDenial(reason, asked)} Review: ${reviewUrlOf(publicUrl, asked)}`;
+  return `Denied: ${explainDenial(reason, asked)} Review: ${reviewUrlOf(publicUrl, asked, observationId)}`;
 }
 
 /** Results have a type since revision 2026-07-28. Their clients name the revision in each request. */

@@ -31,6 +31,7 @@ const NEEDED_SCOPE: Record<OperatorTaskKind, Scope | null> = {
   review_cardinality: 'runtime_observations:review',
   review_telemetry: 'runtime_observations:review',
   review_mcp_server: 'providers:write',
+  investigate_bypass: 'runtime_observations:review',
   sync_inventory: null,
 };
 

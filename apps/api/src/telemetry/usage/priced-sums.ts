@@ -14,6 +14,8 @@ export type PricedSums<Series> = UsageSums & {
   startTime: string;
   /** How many stored sums it adds up. */
   rows: number;
+  /** The time of its last call, in milliseconds since 1970. */
+  lastAt: number;
   /** Null for what is not a model, or has no price. */
   price: TokenPrice | null;
 };

@@ -35,7 +35,7 @@ const SERIES_PAGE_SIZE = 1000;
 /** Usage whose cost is not rounded yet. */
 type UncostedUsage = Omit<Usage, 'cost'>;
 
-type Group = { usage: UncostedUsage; cost: CostSum; key: string; nameKey: string | null };
+type Group = SummedGroup & { key: string };
 
 /**
  * Reads one page of sums: the largest of `sort` first, then by start, then by group. Each page adds up the whole range again, so the amount that a
@@ -79,7 +79,8 @@ export async function usagePage(
 
 /** The sums of a time range, unordered. `nameKey` is null if they are not grouped by name. */
 export type SummedUsage = { range: TimeRange; groups: SummedGroup[] };
-export type SummedGroup = { usage: UncostedUsage; cost: CostSum; nameKey: string | null };
+/** `lastAt`: the time of the last call, in milliseconds since 1970. */
+export type SummedGroup = { usage: UncostedUsage; cost: CostSum; nameKey: string | null; lastAt: number };
 
 /**
  * Adds up the usage of a whole time range for each group.
@@ -199,7 +200,8 @@ function add(
   for (const name of COUNTS) usage[name] = Math.min(usage[name] + sums[name], Number.MAX_SAFE_INTEGER);
   usage.durationMs = (usage.durationMs * 1000 + sums.durationUs) / 1000;
   addCost(cost, sums);
-  if (!found) groups.set(`${start} ${key}`, { usage, cost, key, nameKey });
+  const lastAt = Math.max(found?.lastAt ?? 0, sums.lastAt);
+  groups.set(`${start} ${key}`, { usage, cost, key, nameKey, lastAt });
 }
 
 function shorter(a: string, b: string): string {

@@ -286,6 +286,7 @@ function seen(account: string, name: string, operation: string, { address = '', 
       environments: [],
       errors,
       deniedReasons: [],
+      sources: ['telemetry'],
     },
   };
 }

@@ -12,16 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
-
-/** The label of each state. The tone `danger` asks a person to act. */
-const STATES: Record<CoverageState, { label: string; tone: 'live' | 'quiet' | 'danger' }> = {
-  bypassed: { label: 'bypasses its gateway', tone: 'danger' },
-  silent: { label: 'stopped asking', tone: 'danger' },
-  ungoverned: { label: 'no gateway', tone: 'quiet' },
-  observed_only: { label: 'only observed', tone: 'quiet' },
-  no_telemetry: { label: 'asks, reports no calls', tone: 'quiet' },
-  enforced: { label: 'enforced', tone: 'live' },
-};
+import { STATES } from './states.ts';
 
 const keyOf = ({ tenantId, subTenantId, account, providerId }: Coverage) =>
   [tenantId, subTenantId, account, providerId].join(' ');
@@ -110,6 +101,13 @@ const COLUMNS: Column<Coverage>[] = [
     isWideOnly: true,
     width: '104px',
     cell: ({ lastDecisionAt }) => (lastDecisionAt === null ? '' : <Time at={lastDecisionAt} />),
+  },
+  {
+    key: 'lastCall',
+    header: 'Last call',
+    isWideOnly: true,
+    width: '104px',
+    cell: ({ lastCallAt }) => (lastCallAt === null ? '' : <Time at={lastCallAt} />),
   },
 ];
 

@@ -154,6 +154,7 @@ export function ObservationPanel({ observation, nextOpen, close }: Props): React
       <Section title="Evidence">
         <Facts
           facts={[
+            ['Calls told by', evidence.sources.map((source) => TOLD_BY[source]).join(', ')],
             ['Addresses', evidence.serverAddresses.join(', ')],
             ['Operations', evidence.operations.join(', ')],
             ['Also written', others.join(', ')],
@@ -166,6 +167,8 @@ export function ObservationPanel({ observation, nextOpen, close }: Props): React
     </SidePanel>
   );
 }
+
+const TOLD_BY = { telemetry: 'telemetry', proxy: 'the MCP proxy' } as const;
 
 const PRINCIPAL_OR_TIME = /(user:usr_\w+|service_account:[\w-]+\/[\w.-]+|\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 

@@ -1,5 +1,6 @@
 import type { Graph } from '@quartermaster/client';
 import type { Meaning } from '../../components/marks.tsx';
+import { type CoverageOf, type MarkedState, worseOf } from './coverage.ts';
 
 export type MapNode = {
   id: string;
@@ -16,7 +17,15 @@ export type MapNode = {
   focus: { agent: string } | { provider: string } | { observation: string | null };
 };
 
-export type MapLink = { id: string; from: MapNode; to: MapNode; calls: number; meaning: Meaning };
+export type MapLink = {
+  id: string;
+  from: MapNode;
+  to: MapNode;
+  calls: number;
+  meaning: Meaning;
+  /** Whether gateways decide about the calls of an agent at a provider. Null: not known, or a link to an item. */
+  coverage: MarkedState | null;
+};
 
 export type MapLayout = { nodes: MapNode[]; links: MapLink[]; height: number };
 
@@ -37,10 +46,11 @@ type Options = {
   meaning: Meaning | null;
   agent: string | undefined;
   provider: string | undefined;
+  coverageOf: CoverageOf;
 };
 
 /** Three columns, agents, providers and items, ordered so that few lines cross. */
-export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): MapLayout {
+export function layoutOf(graph: Graph, { meaning, agent, provider, coverageOf }: Options): MapLayout {
   const states = new Map(
     graph.items.map((item) => [keyOf(item.tenantId, item.providerId, item.kind, item.name), item] as const),
   );
@@ -74,12 +84,14 @@ export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): M
     if (WEIGHT[node.meaning] > WEIGHT[known.meaning]) known.meaning = node.meaning;
     return known;
   };
-  const link = (from: MapNode, to: MapNode, { calls, state }: { calls: number; state: Meaning }) => {
+  type Linked = { calls: number; state: Meaning; coverage: MarkedState | null };
+  const link = (from: MapNode, to: MapNode, { calls, state, coverage }: Linked) => {
     const id = keyOf(from.id, to.id);
     const known = links.get(id);
-    if (known === undefined) links.set(id, { id, from, to, calls, meaning: state });
+    if (known === undefined) links.set(id, { id, from, to, calls, meaning: state, coverage });
     else {
       known.calls += calls;
+      known.coverage = known.coverage && coverage ? worseOf(known.coverage, coverage) : (known.coverage ?? coverage);
       if (WEIGHT[state] > WEIGHT[known.meaning]) known.meaning = state;
     }
   };
@@ -125,8 +137,8 @@ export function layoutOf(graph: Graph, { meaning, agent, provider }: Options): M
           },
           edge,
         );
-    link(from, middle, { calls, state });
-    link(middle, to, { calls, state });
+    link(from, middle, { calls, state, coverage: coverageOf(edge) });
+    link(middle, to, { calls, state, coverage: null });
   }
   return placed([...nodes.values()], [...links.values()]);
 }

@@ -1,6 +1,7 @@
 import { useElementSize } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { formatCompact, formatMicroUsd, plural } from '../../components/format.ts';
+import { type MarkedState, wordsOf } from './coverage.ts';
 import type { MapLayout, MapLink, MapNode } from './layout.ts';
 import classes from './map.module.css';
 
@@ -49,6 +50,18 @@ export function MapDrawing({ layout, open }: { layout: MapLayout; open: (node: M
                 d={curve(xOf(link.from) + NODE_WIDTH, link.from.y, xOf(link.to), link.to.y)}
               />
             ))}
+            {layout.links.map(
+              ({ id, from, to, coverage }) =>
+                coverage !== null && (
+                  <CoverageMark
+                    key={id}
+                    state={coverage}
+                    x={xOf(from) + NODE_WIDTH + (xOf(to) - xOf(from) - NODE_WIDTH) * MARK_AT.x}
+                    y={from.y + (to.y - from.y) * MARK_AT.y}
+                    isDimmed={related !== null && !related.has(id)}
+                  />
+                ),
+            )}
           </g>
           {layout.nodes.map((node) => (
             <NodeBox
@@ -63,6 +76,32 @@ export function MapDrawing({ layout, open }: { layout: MapLayout; open: (node: M
         </svg>
       )}
     </div>
+  );
+}
+
+/** Where a mark is: at a quarter of its curve, where the lines of an agent have parted. */
+const MARK_AT = { x: 0.297, y: 0.156 };
+
+/** Whether gateways decide about the calls of a link. The table says the same in words. */
+export function CoverageMark({
+  state,
+  x,
+  y,
+  isDimmed = false,
+}: {
+  state: MarkedState;
+  x: number;
+  y: number;
+  isDimmed?: boolean;
+}): ReactNode {
+  return (
+    <g className={classes.mark} data-state={state} data-dimmed={isDimmed} transform={`translate(${x} ${y})`}>
+      <title>{wordsOf(state)}</title>
+      <circle r="7" />
+      {state === 'enforced' && <path d="M-3 0l2 2.500 4-5" />}
+      {state === 'observed_only' && <circle r="2.500" />}
+      {(state === 'bypassed' || state === 'silent') && <path d="M0-3.500v4M0 3v.5" />}
+    </g>
   );
 }
 

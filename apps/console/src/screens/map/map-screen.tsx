@@ -18,9 +18,10 @@ import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { type CoverageOf, MARKED, useCoverageOf, wordsOf } from './coverage.ts';
 import { layoutOf, type MapNode } from './layout.ts';
 import classes from './map.module.css';
-import { MapDrawing } from './map-drawing.tsx';
+import { CoverageMark, MapDrawing } from './map-drawing.tsx';
 
 const MEANINGS: readonly Meaning[] = ['unknown', 'blocked', 'declared'];
 
@@ -30,6 +31,7 @@ export function MapScreen(): ReactNode {
   const filter = useTenantFilter();
   const query = { ...filter, ...useTimeRange(HOUR_MS) };
   const { data: graph, error, refetch } = useQuery(getGraphOptions({ query }));
+  const coverageOf = useCoverageOf(filter, state['hours']);
   const isTable = state['as'] === 'table';
   useKeys({ Escape: () => setState({ agent: undefined, provider: undefined }) });
   return (
@@ -52,6 +54,14 @@ export function MapScreen(): ReactNode {
           <span className={classes.legend}>
             {MEANINGS.map((meaning) => (
               <MeaningMark key={meaning} meaning={meaning} />
+            ))}
+            {MARKED.filter((marked) => marked !== 'silent').map((marked) => (
+              <span key={marked} className="row">
+                <svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true">
+                  <CoverageMark state={marked} x={0} y={0} />
+                </svg>
+                {wordsOf(marked)}
+              </span>
             ))}
           </span>
           <span className="grow" />
@@ -81,16 +91,25 @@ export function MapScreen(): ReactNode {
       )}
       {graph !== undefined &&
         graph.edges.length > 0 &&
-        (isTable ? <EdgeTable graph={graph} /> : <Drawn graph={graph} />)}
+        (isTable ? (
+          <EdgeTable graph={graph} coverageOf={coverageOf} />
+        ) : (
+          <Drawn graph={graph} coverageOf={coverageOf} />
+        ))}
     </Screen>
   );
 }
 
-function Drawn({ graph }: { graph: Graph }): ReactNode {
+type Shown = { graph: Graph; coverageOf: CoverageOf };
+
+function Drawn({ graph, coverageOf }: Shown): ReactNode {
   const [{ view, agent, provider, tenant }, setState] = useUrlState();
   const navigate = useNavigate();
   const meaning = MEANINGS.find((each) => each === view) ?? null;
-  const layout = useMemo(() => layoutOf(graph, { meaning, agent, provider }), [graph, meaning, agent, provider]);
+  const layout = useMemo(
+    () => layoutOf(graph, { meaning, agent, provider, coverageOf }),
+    [graph, meaning, agent, provider, coverageOf],
+  );
   const open = ({ focus }: MapNode) => {
     if ('agent' in focus) setState({ agent: focus.agent, provider: undefined }, { push: true });
     else if ('provider' in focus) setState({ provider: focus.provider, agent: undefined }, { push: true });
@@ -111,7 +130,7 @@ function Drawn({ graph }: { graph: Graph }): ReactNode {
   );
 }
 
-type Edge = Graph['edges'][number] & { state: Meaning; providerName: string };
+type Edge = Graph['edges'][number] & { state: Meaning; providerName: string; coverage: string };
 
 const keyOf = (edge: Edge) => JSON.stringify([edge.tenantId, edge.agent, edge.providerId, edge.kind, edge.name]);
 
@@ -148,13 +167,18 @@ const COLUMNS: Column<Edge>[] = [
       </span>
     ),
   },
+  { key: 'coverage', header: 'Gateway', isWideOnly: true, width: '130px', cell: ({ coverage }) => coverage },
   { key: 'calls', header: 'Calls', width: '64px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
   { key: 'errors', header: 'Errors', width: '64px', isNumber: true, cell: ({ errors }) => formatNumber(errors) },
   { key: 'cost', header: 'Cost', width: '84px', isNumber: true, cell: ({ cost }) => <CostText cost={cost} /> },
 ];
 
+function coverageWordsOf(state: ReturnType<CoverageOf>): string {
+  return state === null ? '' : wordsOf(state);
+}
+
 /** The same as rows, for screen readers and for those who sort by reading. */
-function EdgeTable({ graph }: { graph: Graph }): ReactNode {
+function EdgeTable({ graph, coverageOf }: Shown): ReactNode {
   const [{ view, agent, provider, row }, setState] = useUrlState();
   const items = useMemo(() => {
     const states = new Map(graph.items.map((item) => [`${item.providerId} ${item.kind} ${item.name}`, item.state]));
@@ -164,6 +188,7 @@ function EdgeTable({ graph }: { graph: Graph }): ReactNode {
         ...edge,
         state: states.get(`${edge.providerId} ${edge.kind} ${edge.name}`) ?? ('unknown' as const),
         providerName: names.get(edge.providerId) ?? edge.providerId,
+        coverage: coverageWordsOf(coverageOf(edge)),
       }))
       .filter(
         (edge) =>
@@ -171,7 +196,7 @@ function EdgeTable({ graph }: { graph: Graph }): ReactNode {
           (agent === undefined || edge.agent === agent) &&
           (provider === undefined || edge.providerId === provider),
       );
-  }, [graph, view, agent, provider]);
+  }, [graph, view, agent, provider, coverageOf]);
   const nothing = () => {};
   const list = {
     items,

@@ -24,6 +24,7 @@ import { CANNOT_SYNC } from './cannot-sync.ts';
 import { CredentialTab } from './credential-tab.tsx';
 import { HealthNote } from './health-note.tsx';
 import { InventoryTab } from './inventory-tab.tsx';
+import { McpNote } from './mcp-note.tsx';
 import { ObservationsTab } from './observations-tab.tsx';
 import { ProviderForm } from './provider-form.tsx';
 import { SyncsTab } from './syncs-tab.tsx';
@@ -87,7 +88,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
 
 function Summary({ provider }: { provider: Provider }): ReactNode {
   const { id, aliases, kind, status, baseUrl, headers, description } = provider;
-  const { inventorySyncedAt, syncIntervalSeconds } = provider;
+  const { inventorySyncedAt, syncIntervalSeconds, mcp } = provider;
   return (
     <div className="row">
       <Tag>{kind.replaceAll('_', ' ')}</Tag>
@@ -97,6 +98,7 @@ function Summary({ provider }: { provider: Provider }): ReactNode {
         synced <Time at={inventorySyncedAt} />
         {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
       </span>
+      {mcp !== null && <McpNote mcp={mcp} />}
       {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
       {headers.length > 0 && (
         <span className="truncate">sends {headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}</span>
@@ -112,7 +114,7 @@ function Summary({ provider }: { provider: Provider }): ReactNode {
 function Actions({ provider }: { provider: Provider }): ReactNode {
   const [, setState] = useUrlState();
   const navigate = useNavigate();
-  const { id, name, status, baseUrl } = provider;
+  const { id, name, status, baseUrl, kind, mcp } = provider;
   const path = { provider_id: id };
   const sync = useAction({
     run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
@@ -129,6 +131,17 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
       saved.status === 'disabled'
         ? `${name} is disabled. Sessions grant nothing of it, and a use of it is a high risk.`
         : `${name} is enabled.`,
+  });
+  const isTrusted = mcp?.headerChecks === 'trusted';
+  const trust = useAction({
+    run: async () => {
+      const body = { mcp: isTrusted ? null : { headerChecks: 'trusted' as const } };
+      return (await updateProvider({ path, body, headers: headers(), throwOnError: true })).data;
+    },
+    done: (saved) =>
+      saved.mcp?.headerChecks === 'trusted'
+        ? `The headers of requests to ${name} are trusted.`
+        : `The next sync tries whether ${name} compares headers with bodies.`,
   });
   const remove = useAction({
     run: () => deleteProvider({ path, headers: headers(), throwOnError: true }),
@@ -173,6 +186,24 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
       >
         Disable
       </DangerButton>
+      {kind === 'mcp' && mcp?.headerChecks !== 'verified' && (
+        <DangerButton
+          scope="providers:write"
+          place={provider}
+          title={`Trust the headers of requests to ${name}?`}
+          consequence={
+            <p>
+              Reverse proxies then decide by headers alone, whatever syncs find. If the server does not compare them
+              with the body, an agent can name one tool in the headers and call another one.
+            </p>
+          }
+          confirm="Trust the headers"
+          action={trust}
+          opposite={isTrusted ? { label: 'Stop trusting headers', action: trust } : null}
+        >
+          Trust headers
+        </DangerButton>
+      )}
       <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setState({ edit: '1' })}>
         Change
       </ActionButton>

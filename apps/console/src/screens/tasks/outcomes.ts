@@ -56,5 +56,11 @@ export const OUTCOMES: Record<OperatorTask['kind'], { scope: Scope | null; choic
     scope: 'providers:write',
     choices: [{ outcome: 'acknowledged', key: 'a', label: 'Acknowledge', consequence: 'Nothing changes.' }],
   },
+  investigate_bypass: {
+    scope: 'runtime_observations:review',
+    choices: [
+      { outcome: 'acknowledged', key: 'a', label: 'Acknowledge', consequence: 'No further task asks about the two.' },
+    ],
+  },
   sync_inventory: { scope: null, choices: [] },
 };

@@ -281,6 +281,13 @@ function SubjectLink({ task: { subject, tenantId } }: { task: OperatorTask }): R
       </Link>
     );
   }
+  if (type === 'coverage') {
+    return (
+      <Link to="/coverage" search={(before) => ({ tenant: before['tenant'], view: 'bypassed' })}>
+        the coverage
+      </Link>
+    );
+  }
   return <CredentialLink id={id} />;
 }
 

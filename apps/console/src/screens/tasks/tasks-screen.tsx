@@ -39,6 +39,7 @@ const KINDS = [
   'review_cardinality',
   'review_telemetry',
   'review_mcp_server',
+  'investigate_bypass',
 ];
 
 const TONES = {
