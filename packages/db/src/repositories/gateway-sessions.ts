@@ -351,7 +351,7 @@ async function revokeActive(
 
 type SessionId = { tenant_id: string; id: string };
 
-/** A tenant may have 10,000 open sessions, and SQLite answers synchronously. So a statement changes some of them. */
+/** A tenant may have 10,000 open sessions, and SQLite answers synchronously. So each statement changes only some of them. */
 const revokeRows = multiRowStatement(
   (db, rows: readonly SessionId[], { time, reason }: { time: string; reason: RevokedReason }) =>
     db

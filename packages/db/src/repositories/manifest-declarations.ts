@@ -21,8 +21,8 @@ export type SeenSubject = TenantPlace & {
 type DeclarationKey = { subTenant: string; provider: string; kind: InventoryKind; nameFamily: string };
 
 /**
- * Finds out which subjects of a tenant are declared by active manifests, of the subject's place or of the whole tenant. An agent's
- * manifest also declares the agent of its name, at every provider.
+ * Finds out which subjects of a tenant are declared by active manifests, of the subject's place or of the whole tenant. An
+ * agent's manifest also declares the agent of its name, at every provider.
  *
  * @param tenant the tenant of all subjects
  * @returns a function that says whether one of these subjects is declared
@@ -77,7 +77,7 @@ async function agentsWithManifest(
   return (subject) => agentsOf(subject).some((agent) => named.has(JSON.stringify(agent)));
 }
 
-/** The agents whose manifests declare a subject: none if it is no agent. */
+/** The agents whose manifests declare a subject. Empty if the subject is not an agent. */
 function agentsOf({ kind, nameKey: name, subTenantId }: SeenSubject): NamedAgent[] {
   if (kind !== 'agent') return [];
   return [...new Set(['', subTenantId ?? ''])].map((subTenant) => ({ subTenant, name }));
@@ -136,8 +136,8 @@ function declarationKeysOf({ provider, kind, nameKey, subTenantId }: SeenSubject
   const places = [...new Set([null, subTenantId])];
   return places.flatMap((place) => {
     const subTenant = place ?? '';
-    const called = manifestReferences(provider, { byName: mayNameProvider({ subTenantId: place }, provider) });
-    return called.map((one) => ({ subTenant, provider: one, kind, nameFamily: family }));
+    const references = manifestReferences(provider, { byName: mayNameProvider({ subTenantId: place }, provider) });
+    return references.map((reference) => ({ subTenant, provider: reference, kind, nameFamily: family }));
   });
 }
 

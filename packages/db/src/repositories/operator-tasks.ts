@@ -157,7 +157,7 @@ export type LastTask = {
   subjectId: string;
   isUnfinished: boolean;
   completedAt: string | null;
-  /** The same without tasks that were no longer needed before a person claimed them. */
+  /** The same, but without tasks that were closed as no longer needed before a person claimed them. */
   completedByPersonAt: string | null;
 };
 

@@ -10,10 +10,10 @@ import { findListedProviders, type ProviderFilter, providerConditions } from './
 /** What providers can be sorted by, beside their creation. */
 export type ProviderOrder = 'name' | 'kind' | 'status' | 'health' | 'inventory_synced_at';
 
-/** As people see it. */
+/** The name that people see. */
 const NAME = sql<string>`coalesce(lower(display_name), name_key)`;
 
-/** Those with the same value by their name. */
+/** Providers with the same value are sorted by name. */
 const ORDERS: Record<ProviderOrder, SortOrder> = {
   name: { value: NAME, isAscending: true },
   kind: { value: sql`kind || ' ' || ${NAME}`, isAscending: true },

@@ -298,7 +298,7 @@ function selectHeaders(db: Database, scope: TenantScope, providerId: string) {
     .execute();
 }
 
-/** None if the secret was erased. */
+/** One sealed secret, or an empty list if the secret was erased. */
 function toSealed(row: Selectable<Tables['credentials']>, now: Date): SealedSecret[] {
   const { secret: sealed, header, scheme, bound_url: boundUrl } = row;
   if (sealed === null || header === null) return [];

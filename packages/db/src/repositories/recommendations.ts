@@ -101,7 +101,7 @@ export async function listRecommendationsOfAll(
   return { items: await withObservationIds(db, rows), next };
 }
 
-/** The recommendations that are based on an observation. `cross join`: SQLite would otherwise start with those of the tenant. */
+/** The recommendations that are based on an observation. Without `cross join` SQLite would start with all those of the tenant. */
 function basedOn(observationId: string): RawBuilder<Row> {
   return sql<Row>`(
     select recommendation.* from runtime_observations as observation
@@ -329,7 +329,7 @@ export async function findOpenRecommendation(
   return found && findRecommendation(db, scope, found.id);
 }
 
-/** Adds observation ids to recommendations. A recommendation may have any number of them, of which it reads the first. */
+/** Adds to each recommendation the ids of its first {@link MAX_OBSERVATIONS_SHOWN} observations. */
 export async function withObservationIds(db: Database, rows: Row[]): Promise<Recommendation[]> {
   const recommendations: Recommendation[] = [];
   for await (const batch of inBatches(rows, BATCH_SIZE)) {
