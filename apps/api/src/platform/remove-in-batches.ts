@@ -47,8 +47,8 @@ export async function removeInPacedBatches(
 const MAX_FAILED_TENANTS = 10;
 
 /**
- * Runs a removal for one tenant after the other. If it fails for one of them, for example because a lock is held for too long, the
- * others still get their turn. It ends early when the service stops.
+ * Runs a removal for one tenant after the other. If it fails for one of them, for example because a lock is held for too long,
+ * the others still get their turn. It ends early when the service stops.
  *
  * @returns how many rows were removed
  * @throws the first error, at the end or after {@link MAX_FAILED_TENANTS}
