@@ -58,8 +58,8 @@ type Limits = Pick<AggregationLimits, 'observations' | 'tenantLimits'>;
 export type DeniedSubject = Pick<NotedDenial, 'providerId' | 'kind' | 'name' | 'account'>;
 
 /**
- * Adds a batch of decisions of a tenant to the counts and to the observations, in a transaction with the tenant's lock. A batch that
- * was added before changes nothing.
+ * Adds a batch of decisions of a tenant to the counts and to the observations, in a transaction with the tenant's lock. A batch
+ * that was added before changes nothing.
  *
  * @returns the ids of the observations that count the denials
  */
