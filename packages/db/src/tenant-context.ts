@@ -23,7 +23,7 @@ type Context = {
   turn: Turn | null;
   reserved: boolean;
   isGateHolder: boolean;
-  /** Of a transaction that holds SQLite's writing connection. */
+  /** Measures a transaction while it holds SQLite's writing connection. Null otherwise. */
   writerStopwatch: CpuStopwatch | null;
 };
 

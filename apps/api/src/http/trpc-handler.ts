@@ -125,7 +125,7 @@ function inputText({ url }: Request): string {
 function parsed(text: string): RawInput {
   if (text === '') return {};
   try {
-    // It may be anything. Validation refuses what is no object.
+    // The JSON may be anything. Validation refuses everything but objects.
     return (JSON.parse(text) ?? {}) as RawInput;
   } catch {
     throw new ApiError('request_malformed', 'The request could not be read.');

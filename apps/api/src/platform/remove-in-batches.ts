@@ -43,7 +43,7 @@ export async function removeInPacedBatches(
   return removed;
 }
 
-/** After so many tenants failed, the database itself is probably unavailable. */
+/** If it fails for this many tenants, the database itself is probably unavailable. */
 const MAX_FAILED_TENANTS = 10;
 
 /**

@@ -48,7 +48,7 @@ export async function findGatewaySession(
   return found && { ...found, grants: await readGrants(db, found) };
 }
 
-/** The same without the grants, which may be long. */
+/** A session of a gateway without its grants, which may be long. Also if it is expired or revoked. */
 export async function findSessionSummary(
   db: Database,
   scope: TenantScope,
@@ -79,7 +79,7 @@ const statesOfSessions = multiRowStatement((db, rows: readonly SessionId[], { sc
     .where(inScope(scope)),
 );
 
-/** @param sessions of any tenants, expired and revoked ones too */
+/** The states of those sessions that exist. @param sessions of any tenants, expired and revoked ones too */
 export async function findSessionStates(
   db: Database,
   scope: TenantScope,

@@ -75,7 +75,7 @@ export async function findInventoryItem(
   return row && toInventoryItem(row);
 }
 
-/** Those of the given items of a provider that exist, in no particular order. */
+/** The items of a provider among `ids`, in no particular order. */
 export async function findInventoryItems(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,

@@ -39,7 +39,10 @@ export async function manifestDeclarations(
   return (subject) => isUsed(subject) || isAgent(subject);
 }
 
-/** Only manifests of a sub-tenant may use the names and aliases of its providers, see `mayNameProvider`. */
+/**
+ * Finds which subjects manifests declare. Only manifests of a sub-tenant may use the names and aliases of the sub-tenant's
+ * providers, see `mayNameProvider`.
+ */
 async function declaredUses(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,

@@ -74,7 +74,7 @@ async function listByCreation(
 /** Clocks of processes differ by less than this, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
-/** What observations can be sorted by, beside their creation. */
+/** What observations can be sorted by, besides their creation. */
 export type ObservationOrder =
   | 'last_seen_at'
   | 'first_seen_at'
@@ -288,7 +288,7 @@ export async function groupObservations(
   return [...groups.values()];
 }
 
-/** The agents that called what an observation is about, as a JSON list. */
+/** The agents that used the subject of an observation, as a JSON list. */
 function agentsAsJson(db: Database) {
   const list = isPostgres(db)
     ? sql`coalesce(json_agg(distinct series.agent)::text, '[]')`
@@ -334,7 +334,7 @@ function hasRisk(level: RiskLevel): Expression<SqlBool> {
   return sql<SqlBool>`risk like ${sql.lit(`%"level":"${level}"%`)}`;
 }
 
-/** In ascending order, so the list begins with what comes last. */
+/** In ascending order of their rank, so lists begin with `open`. */
 const STATUSES = ['resolved', 'approved', 'ignored', 'rejected', 'open'] as const;
 
 /** The number (from 1) of the first condition that a row meets, as a digit; 0 if it meets none. */

@@ -7,7 +7,7 @@ import { firstKeys, type SortOrder, selectFromAll, sortsAfter } from '../sorted-
 import type { TenantScope } from '../tenancy.ts';
 import { findListedProviders, type ProviderFilter, providerConditions } from './providers.ts';
 
-/** What providers can be sorted by, beside their creation. */
+/** What providers can be sorted by, besides their creation. */
 export type ProviderOrder = 'name' | 'kind' | 'status' | 'health' | 'inventory_synced_at';
 
 /** The name that people see. */

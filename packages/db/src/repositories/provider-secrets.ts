@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts';
 import { scopeOf, type TenantPlace, type TenantScope } from '../tenancy.ts';
 import { toCredential } from './credentials.ts';
 
-/** `header:x-name`: sent in this header beside the current secret. The name is in lower case. */
+/** `header:x-name`: sent in this header, in addition to the current secret. The name is in lower case. */
 export type SecretSlot = 'current' | 'standby' | HeaderSlot;
 type HeaderSlot = `header:${string}`;
 

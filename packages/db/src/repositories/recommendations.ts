@@ -72,7 +72,7 @@ export type RecommendationSelection = {
   status?: string | null | undefined;
   kind?: string | null | undefined;
   providerId?: string | null | undefined;
-  /** Only those that are based on this observation. */
+  /** Only recommendations that are based on this observation. */
   observationId?: string | null | undefined;
   /** Only open ones that wait for a review, or only open ones that do not. */
   needsReview?: boolean | null | undefined;
@@ -294,7 +294,7 @@ export async function findOpenRecommendationsOfSubject(
   return rows.map((row) => toRecommendation(row, []));
 }
 
-/** The same for many subjects of a tenant's providers. */
+/** {@link findOpenRecommendationsOfSubject} for many subjects of a tenant's providers. */
 export async function findOpenRecommendationsOfSubjects(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,

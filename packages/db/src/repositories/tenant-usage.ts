@@ -98,7 +98,7 @@ export function usersOfTenant(tenantId: string): string {
   return `#users:${tenantId}`;
 }
 
-/** The same for a user without a tenant. */
+/** The name under which the kept answers of a user without a tenant are counted. */
 export function userWithoutTenant(userId: string): string {
   return `#user:${userId}`;
 }

@@ -317,7 +317,7 @@ function isMember(scope: TenantScope): Expression<SqlBool> {
     where user_id = users.id and accepted_at is not null and ${inScope(scope, 'memberships')} limit 1)`;
 }
 
-/** The same condition, evaluated as a list of all members. */
+/** The condition of {@link isMember}, evaluated as a list of all members. */
 function isListedMember(scope: TenantScope): Expression<SqlBool> {
   return sql<SqlBool>`users.id in (
     select user_id from memberships where accepted_at is not null and ${inScope(scope, 'memberships')})`;

@@ -89,8 +89,8 @@ export async function admitSightings(
 }
 
 /**
- * Stores discovered providers of which only tokens were reported so far, within the limit of the tenant and the fair share of the
- * sender. The first call at such a provider opens the recommendation to adopt it.
+ * Stores discovered providers for which only tokens were reported so far, within the limit of the tenant and the fair share of
+ * the sender. The first call at such a provider opens the recommendation to adopt it.
  *
  * @returns the stored ones
  */

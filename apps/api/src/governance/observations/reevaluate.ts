@@ -51,7 +51,7 @@ export async function reevaluateItems(
   return items.filter(({ status }) => status === 'blocked' || status === 'retired' || status === 'pending');
 }
 
-/** The same for an inventory item that was deleted. */
+/** {@link reevaluateItems} for an inventory item that was deleted. */
 export async function reevaluateRemovedItem(
   trx: Database,
   provider: Provider,

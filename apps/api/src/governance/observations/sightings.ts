@@ -39,7 +39,7 @@ export type Sighting = ObservationSubject & {
   responseModels: Set<string>;
   /** The environments of the services. */
   environments: Set<string>;
-  /** Uses that gateways denied. They are no calls. */
+  /** Uses that gateways denied. They do not count as calls. */
   denied?: { count: number; lastAt: string; reasons: ReadonlySet<Denial> };
 };
 

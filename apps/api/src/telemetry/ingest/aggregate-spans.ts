@@ -151,7 +151,7 @@ function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): 
 type TraceOfBatch = {
   traceId: string;
   spans: readonly FreshSpan[];
-  /** Those that report calls. */
+  /** The new spans that report calls. */
   freshCalls: readonly CallSpan[];
   known: SenderTrace | undefined;
   spellingsOf: ReturnType<typeof spellingsReader>;

@@ -89,7 +89,7 @@ export type Dialect = {
   countsOf?: (span: ReadSource, facts: Facts) => string | null;
   /** The attribute that holds the vendor's answer to a model call. The tools that the vendor ran are read from it. */
   answer?: string;
-  /** Spans that are no calls, such as one that repeats the call of another span. */
+  /** Spans that are not calls, such as one that repeats the call of another span. */
   ignored?: SpanPattern;
   /** Spans of tools that never ran, because the user or a rule rejected the call. They do not count. See `wasRejected`. */
   rejected?: SpanPattern;

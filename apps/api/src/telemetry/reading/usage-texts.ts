@@ -18,7 +18,7 @@ type TextUsage = Pick<Facts, 'cacheReadTokens' | 'cacheWriteTokens'> & {
   reasoning: number | null;
 };
 
-/** The tokens in an attribute that holds a call's usage as JSON. The counts may stand in its member `value`. */
+/** The tokens in an attribute that holds a call's usage as JSON. The counts may be in its member `value`. */
 export function usageInTexts(attributes: Attributes): TextUsage {
   for (const name in attributes) {
     const text = attributes[name];
