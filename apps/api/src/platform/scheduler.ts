@@ -41,7 +41,7 @@ const MAX_PAUSE_MS = 1000;
 /** A key in the place of a tenant: the holder of SQLite's writing connection. */
 const WRITER = Symbol('writer');
 
-/** The sender of a request. Requests of callers with the same `name` wait for each other. */
+/** Who makes requests, as the scheduler distinguishes them. Requests with the same `name` wait for each other. */
 export type Caller = {
   /** A tenant's accounts, its users, a user or an address. */
   name: string;
