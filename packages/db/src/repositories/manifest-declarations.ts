@@ -49,20 +49,20 @@ async function declaredUses(
   subjects: readonly SeenSubject[],
 ): Promise<(subject: SeenSubject) => boolean> {
   // Most providers occur in no manifest. Their names need no look-up.
-  const called = new Set(subjects.flatMap(({ provider }) => manifestReferences(provider, { byName: true })));
-  const rowsOfCalled = [...called].map((provider) => ({ provider }));
+  const references = new Set(subjects.flatMap(({ provider }) => manifestReferences(provider, { byName: true })));
+  const referenceRows = [...references].map((provider) => ({ provider }));
   const declaredOf = new Set(
-    (await selectDeclaredProviders(db, rowsOfCalled, { tenantId })).map(({ provider }) => provider),
+    (await selectDeclaredProviders(db, referenceRows, { tenantId })).map(({ provider }) => provider),
   );
   if (declaredOf.size === 0) return () => false;
   const wanted = new Map<string, DeclarationKey>();
-  for (const one of subjects.flatMap(declarationKeysOf)) if (declaredOf.has(one.provider)) wanted.set(keyOf(one), one);
+  for (const key of subjects.flatMap(declarationKeysOf)) if (declaredOf.has(key.provider)) wanted.set(keyOf(key), key);
   const declared = Map.groupBy(await selectDeclarations(db, [...wanted.values()], { tenantId }), keyOf);
   const ruleOf = coverageRules();
   return (subject) => {
     const coverageOf = ruleOf(subject.provider, subject.kind);
     const covers = (key: string) => coverageOf(key, subject.nameKey)?.doubtful === false;
-    return declarationKeysOf(subject).some((one) => declared.get(keyOf(one))?.some(({ nameKey }) => covers(nameKey)));
+    return declarationKeysOf(subject).some((key) => declared.get(keyOf(key))?.some(({ nameKey }) => covers(nameKey)));
   };
 }
 

@@ -69,8 +69,8 @@ export type Dialect = {
    */
   safe?: readonly string[];
   /**
-   * If this dialect reads nothing in a span of its scope, the span is not a call. Without this field the next dialect is tried,
-   * whose names the span may have.
+   * If this dialect reads nothing in one of its spans, the span is not a call. Without this field another dialect whose names the
+   * span has is tried next.
    */
   readsAlone?: true;
   /**
