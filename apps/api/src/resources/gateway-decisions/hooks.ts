@@ -4,12 +4,15 @@ import { type Dialect, type DialectRequest, textOf } from './dialect.ts';
 
 type Use = { provider: CompiledProvider | undefined; name: string };
 
-/** Uses that were counted, by subject and tool-use id, because Cursor also runs the hooks of Claude Code. */
+/**
+ * Uses that were counted, by subject and tool-use id. Cursor also runs the hooks of Claude Code, so one use may be asked about
+ * twice.
+ */
 const COUNTED = new BoundedMap<string, true>(10_000);
 
 /**
- * The hooks of coding agents: `PreToolUse` of Claude Code and Codex, and `beforeMCPExecution` of Cursor. `{}` leaves the use to the
- * agent's own permissions. To answer `allow` would skip them. Codex runs the tool if the answer has a member that it does not know.
+ * The hooks of coding agents: `PreToolUse` of Claude Code and Codex, and `beforeMCPExecution` of Cursor. `{}` leaves the use to
+ * the agent's own permissions, which `allow` would skip. Codex runs the tool if the answer has a member that it does not know.
  */
 export const HOOKS: Dialect = {
   point: 'hook',
