@@ -10,7 +10,8 @@ const IDLE_MS = 10_000;
  * Decompressed blocks that the next page of a trace probably needs. The pages of a trace are read one after the other, and spans
  * of one block are often on several pages. Without the cache, every page of a trace in 200 blocks decompresses all of them.
  *
- * Blocks never change, and the index of the trace decides which blocks are read. So a removed block is not answered.
+ * Blocks never change, so no entry is ever outdated. A removed block may stay in the cache, but is not read: the index of the
+ * trace decides which blocks are read.
  */
 export class BlockCache {
   readonly #bodies = new Map<string, Buffer>();
@@ -25,7 +26,7 @@ export class BlockCache {
     if (body.length > MAX_BYTES || this.#bodies.has(key)) return;
     this.#bodies.set(key, body);
     this.#bytes += body.length;
-    // The oldest are dropped first: the pages of a trace need its blocks for a short time only.
+    // Drops the oldest blocks first, because the pages of a trace need its blocks for a short time only.
     for (const [oldest, { length }] of this.#bodies) {
       if (this.#bytes <= MAX_BYTES) break;
       this.#bodies.delete(oldest);

@@ -1,4 +1,4 @@
-/** A map of at most `most` entries. A new entry replaces the oldest one. */
+/** A map of at most `most` entries. If it is full, a new entry replaces the oldest one. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #most: number;
 

@@ -1,4 +1,4 @@
-/** Measures the CPU time of this thread. It runs from the beginning. */
+/** Measures the CPU time of this thread. It starts when it is created. */
 export class CpuStopwatch {
   #ms = 0;
   #since = threadCpuTime();

@@ -21,7 +21,7 @@ export async function clockOffset(db: Database, processNow: () => Date): Promise
   if (!isPostgres(db)) return null;
   const before = processNow().getTime();
   const there = await serverTime(db);
-  // The server has read its clock at some point in between.
+  // The server read its clock between our two readings, so their middle is the best estimate of that time.
   return (before + processNow().getTime()) / 2 - there.getTime();
 }
 

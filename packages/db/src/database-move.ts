@@ -72,7 +72,7 @@ export async function moveDatabase(source: Database, target: Database, options: 
       moved.push({ table, from: await readTableChecksum(frozen, table), to: await readTableChecksum(target, table) });
     }
     if (!moved.every(hasSameContents)) return moved;
-    // Without statistics PostgreSQL takes any index that begins with the tenant, until autovacuum makes them.
+    // Without statistics PostgreSQL may choose any index that begins with the tenant. Autovacuum would collect them later.
     if (isPostgres(target)) await sql`analyze`.execute(target);
     await target.schema.dropTable(PROGRESS).execute();
     return moved;
@@ -165,12 +165,12 @@ async function copyTable(source: Database, target: Database, options: TableCopy)
     });
     [after, rows] = [lastKey, sum];
     onProgress({ table, rows, of });
-    // Two SQLite databases never wait for anything, so signals such as SIGINT would not be handled.
+    // If both databases are SQLite, nothing else here yields. Signals such as SIGINT would then not be handled.
     await yieldToEventLoop();
   }
 }
 
-/** A row that exists already is the same row: the commit of its batch may have succeeded without our knowing. */
+/** Skips rows that exist: their batch was committed before, and only the answer to the commit was lost. */
 async function insertRows(db: Database, table: TableName, rows: readonly Row[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {});
   const values = rows.map((row) => sql`(${sql.join(columns.map((column) => row[column] ?? null))})`);

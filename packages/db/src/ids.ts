@@ -85,7 +85,7 @@ export function newSelfServiceTenantId(prefix: string): string {
   return `${prefix}-${base32(random(7) >> 6n, 10)}`;
 }
 
-/** Random bytes for many ids: to get them one by one takes longer than the rest of an id. */
+/** Random bytes for many ids. Drawing them for each id separately takes longer than everything else. */
 const pool = Buffer.alloc(4096);
 let used = pool.length;
 

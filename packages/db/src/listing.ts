@@ -37,7 +37,7 @@ export type ListOrder = { time: 'created_at' | 'start_time' | 'id'; id: Expressi
 
 const BY_CREATION: ListOrder = { time: 'created_at', id: sql.ref('id') };
 
-/** Nearly the order of creation, since ids contain its time. The primary key of a table serves it. */
+/** Nearly the order of creation, since ids begin with the time of creation. The primary key is the index for it. */
 export const BY_ID: ListOrder = { time: 'id', id: sql.ref('id') };
 
 /** The order of traces. A trace id is not unique, since one trace may be in several places. */
@@ -55,7 +55,7 @@ export type KeysetRange = {
   after: PageKey | null;
   until: PageKey | null;
   rows: number;
-  /** The same range as bounds on the time of the order, for Postgres only: see {@link timeBounds}. */
+  /** Postgres only: the same range as bounds on the time that rows are sorted by. See {@link timeBounds}. */
   times: { from: string; to: string } | null;
 };
 
@@ -68,13 +68,13 @@ export type KeysetOffset = { scope: TenantScope; after: PageKey | null; offset: 
 type FindKeyAt = (db: Database, at: KeysetOffset) => Promise<Keyed[]>;
 
 export type Listing<Row> = Listed & {
-  /** Newest first by creation, unless it says otherwise. */
+  /** Default: newest first, by creation. */
   order?: ListOrder;
   /** Whether there are filters that no index serves. The bounds in `times` do not count. */
   hasUnindexedFilter: boolean;
-  /** Rows that are scanned before yielding to the event loop. Fewer of a table with large rows. */
+  /** Rows that are scanned before yielding to the event loop. Set a smaller number for a table with large rows. */
   batchSize?: number;
-  /** Bounds on the time of the order. Rows outside of them are not scanned. */
+  /** Bounds on the time that rows are sorted by. Rows outside of them are not scanned. */
   times?: { after: string | null | undefined; before: string | null | undefined };
   /** Reads the rows of a range that pass the filters, newest first. */
   rows: (range: KeysetRange) => Promise<Row[]>;
@@ -162,9 +162,9 @@ async function listPlace<Row extends Keyed>(
 }
 
 /**
- * The bounds of a range on its time alone. They are redundant, but the planner of Postgres recognises them as a range. It
- * assumes that a comparison of row constructors matches a large part of the table. Without the bounds it would read and sort
- * the whole table to find a few rows. SQLite needs no such hint, and might choose a worse index.
+ * The bounds of a range on its time alone. They are redundant, but the planner of Postgres can estimate them. Of a comparison of
+ * row constructors it assumes that it matches a large part of the table. Without the bounds it would read and sort the whole
+ * table to find a few rows. SQLite gets none: it needs no such hint, and might choose a worse index because of it.
  */
 function timeBounds(db: Database, after: PageKey | null, until: PageKey | null): KeysetRange['times'] {
   return isPostgres(db) ? { from: until?.[0] ?? '', to: after?.[0] ?? AFTER_ALL_TIMES } : null;

@@ -15,7 +15,7 @@ export const MIGRATIONS = {
 /** The migration that every database of a released version has. */
 const BASELINE = '0001-baseline' satisfies keyof typeof MIGRATIONS;
 
-/** How often migrations are tried that deadlock with writes of other processes. */
+/** The most attempts of a migration that deadlocks with writes of other processes. */
 const MIGRATION_ATTEMPTS = 10;
 
 /**
@@ -75,7 +75,7 @@ async function refuseUnknownSchema(
   migrations: Record<string, Migration>,
 ): Promise<void> {
   const unknown = names.find((name) => !Object.hasOwn(migrations, name));
-  // The unreleased versions had many migrations in place of the baseline.
+  // Databases of versions before the first release have other migrations, and no baseline.
   if (unknown !== undefined && !names.includes(BASELINE)) {
     throw new DatabaseUnfitError(
       'was made by a version before the first release, which has no upgrade: use an empty database',

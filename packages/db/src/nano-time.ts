@@ -13,7 +13,7 @@ export function timeParts(time: string): TimeParts {
   return { milliseconds: last.milliseconds + digits(time, 20, 23), nanoseconds: digits(time, 23, 29) };
 }
 
-/** The number that some digits of a text are. Reads no part of the text, which would allocate. */
+/** Parses the digits from `start` to `end` as a number, without a substring, which would allocate. */
 function digits(text: string, start: number, end: number): number {
   let number = 0;
   for (let at = start; at < end; at += 1) number = number * 10 + text.charCodeAt(at) - ZERO;

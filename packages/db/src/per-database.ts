@@ -1,7 +1,7 @@
 import type { DialectAdapter } from 'kysely';
 import type { Database } from './database.ts';
 
-/** A value for each database. By the adapter, since a database and all of its transactions share one. */
+/** One value for each database. The adapter is the key, because a database and all of its transactions share it. */
 export function perDatabase<Value extends object>(create: () => Value): (db: Database) => Value {
   const values = new WeakMap<DialectAdapter, Value>();
   return (db) => {

@@ -15,8 +15,8 @@ const MAX_CACHED_VALUES = 500;
 const MAX_ROWS = 64;
 
 /**
- * Up to this number of rows are one statement. A larger number is split into a multiple of it and a rest, so that few shapes
- * are needed.
+ * Up to this many rows go into one statement. More rows are split into a multiple of this number and a rest, so that few
+ * shapes are needed.
  */
 const EXACT_ROWS = 16;
 
@@ -24,12 +24,12 @@ const EXACT_ROWS = 16;
 type Row = Readonly<Record<string, string | number | Buffer | null>>;
 
 /**
- * A statement that runs often. Kysely builds and compiles it once for each shape of its values, and then it only runs. Building
- * and compiling a query takes longer than SQLite needs to answer a short one.
+ * A statement that runs often. Kysely builds and compiles it once for each shape of its values. After that it is only
+ * executed. Building and compiling a query takes longer than SQLite needs to answer a short one.
  *
- * The values are plain data: objects and lists of texts, numbers and bytes. The builder gets a placeholder instead of each of them.
- * It may bind the placeholder; computing with it throws. Null, undefined, booleans, member names and list lengths make the shape,
- * so the builder may branch on them.
+ * The values are plain data: objects and lists of texts, numbers and bytes. The builder gets a placeholder instead of each of
+ * them. It may bind the placeholder; computing with it throws. Null, undefined, booleans, member names and list lengths make
+ * the shape, so the builder may branch on them.
  *
  * @param build makes the query from the values. It is called once for each new shape.
  * @returns a function that runs the statement and resolves to its rows
@@ -45,7 +45,7 @@ export function preparedStatement<Values extends object, Result>(
  * A prepared statement over any number of rows. The number of rows is part of its shape, so many rows are split into
  * statements of a few sizes.
  *
- * Whether a value of a row is null is not part of the shape: a batch of rows would hardly ever have a shape that is cached. So the
+ * The shape does not say which values of rows are null. Otherwise a batch of rows would hardly ever have a cached shape. So the
  * builder must bind the values of rows, and cannot branch on them.
  *
  * @param build makes the query from rows and from values that all rows share
@@ -65,14 +65,15 @@ type Parts = readonly (() => unknown)[];
 type Results<P extends Parts> = { -readonly [Index in keyof P]: Awaited<ReturnType<P[Index]>> };
 
 /**
- * Runs parts of the work of a transaction that do not need each other's results or effects. On PostgreSQL their first prepared
- * statements are sent together, which saves round trips. On SQLite, which answers at once, the parts run one after the other,
- * so that long work yields between its statements. Outside of a transaction the parts also run one after the other, because
- * each part would take a connection of its own.
+ * Runs parts of the work of a transaction that do not need each other's results or effects. On PostgreSQL their first
+ * prepared statements are sent together, which saves round trips. On SQLite, which answers at once, the parts run one after
+ * the other, so that long work yields between its statements. Outside of a transaction the parts also run one after the
+ * other, because each part would take a connection of its own.
  *
- * Unlike `Promise.all` it ends when all parts that began have ended, so that none goes on while the transaction is rolled back.
+ * Unlike `Promise.all` it waits until all started parts have ended, even if one fails. So no part goes on while the
+ * transaction is rolled back.
  *
- * @throws what the first of the failed parts threw, in their order
+ * @throws the error of the first failed part, in the order of `parts`
  */
 export async function together<const P extends Parts>(db: Database, parts: P): Promise<Results<P>> {
   if (!db.isTransaction || !isPostgres(db)) {

@@ -33,7 +33,7 @@ export function inScope(scope: TenantScope, table?: string): Expression<SqlBool>
 /** How many places a condition lists one by one: SQLite limits the depth of an expression to 1,000. */
 export const MAX_LISTED_PLACES = 100;
 
-/** The same condition for many places, with lists of values. */
+/** The condition of {@link inScope} for many places, with lists of values. */
 function inManyPlaces(scope: TenantScope, table?: string): Expression<SqlBool> {
   const prefix = table === undefined ? '' : `${table}.`;
   const [tenant, subTenant] = [`${prefix}tenant_id`, `${prefix}sub_tenant_id`];
@@ -91,12 +91,15 @@ export function containsText(column: string, text: string): Expression<SqlBool> 
   return sql<SqlBool>`${sql.ref(column)} like ${patternOf(caseFolded(text))} escape ${'\\'}`;
 }
 
-/** The same on a column that is not case-folded. ASCII letters are compared in any case: SQLite's lower() changes no others. */
+/**
+ * A substring condition on a column that is not case-folded. Only ASCII letters are compared in any case, because SQLite's
+ * lower() changes no others.
+ */
 export function containsAsciiText(column: string, text: string): Expression<SqlBool> {
   return sql<SqlBool>`lower(${sql.ref(column)}) like ${patternOf(asciiLowerCase(text))} escape ${'\\'}`;
 }
 
-/** As `lower()` does in both databases. */
+/** Changes ASCII letters to lower case, as `lower()` does in both databases. */
 export function asciiLowerCase(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

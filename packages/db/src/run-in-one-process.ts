@@ -7,7 +7,7 @@ import { isPostgres } from './dialects/postgres.ts';
  * Postgres advisory lock, which ends with its connection if the process dies. A SQLite database is served by one
  * process, so the work always runs there.
  *
- * @param work gets the connection that holds the lock. Work that uses it needs no further one of the pool
+ * @param work gets the connection that holds the lock. Work that uses this connection takes no second one from the pool.
  * @returns undefined if another process is running it
  */
 export async function runInOneProcess<T>(

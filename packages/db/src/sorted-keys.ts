@@ -24,7 +24,7 @@ type Options<Row> = {
   rows: (range: KeysetRange) => Promise<Row[]>;
 };
 
-/** Reads something of all rows in `scope`, a batch at a time. The caller makes sure that there are not too many. */
+/** Runs `options.rows` over all rows in `scope`, a batch at a time. The caller makes sure that there are not too many. */
 export async function selectFromAll<Row extends { tenant_id: string; created_at: string; id: string }>(
   db: Database,
   scope: TenantScope,

@@ -14,7 +14,10 @@ export type BlockSpan = {
   startTime: string;
   /** A digest of the content: 16 hex digits. */
   digest: string;
-  /** The rest of the span, as a JSON object in UTF-8. Bytes, because the garbage collector does not copy them as it does texts. */
+  /**
+   * The rest of the span, as a JSON object in UTF-8. Bytes, because the garbage collector does not copy them as it does
+   * texts.
+   */
   line: Uint8Array;
   /** Indexes into the shared texts, which are JSON objects. */
   resource: number;
@@ -103,7 +106,7 @@ class BlockWriter<Span extends BlockSpan> {
   async close(): Promise<SpanBlock<Span>> {
     const body = Buffer.concat([Buffer.from(this.#shared.join('')), ...this.#lines]);
     // The shared texts come first in the body, but their size is only known now.
-    for (const placed of this.#traces.values()) for (const one of placed) one.offset += this.#sharedBytes;
+    for (const placed of this.#traces.values()) for (const span of placed) span.offset += this.#sharedBytes;
     return { body: await compress(body), bytes: body.length, spans: this.spans, traces: this.#traces };
   }
 

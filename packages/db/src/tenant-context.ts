@@ -5,9 +5,13 @@ import { CpuStopwatch } from './cpu-stopwatch.ts';
 export type Turn = {
   /** Until when the request may wait for anything, in milliseconds of `performance.now()`. */
   readonly deadline: number;
-  /** Whether the request has run for so long that others should have a turn. @param isWriter it holds SQLite's writing connection */
+  /**
+   * Whether the request has run for so long that others should have a turn.
+   *
+   * @param isWriter whether it holds SQLite's writing connection
+   */
   isOver(isWriter: boolean): boolean;
-  /** Waits for the next turn. @param isUrgent others wait for what the request holds */
+  /** Waits for the next turn. @param isUrgent whether others wait for what the request holds */
   next(isUrgent: boolean): Promise<void>;
   /** Notes that a transaction held SQLite's writing connection. @param cpuMs the CPU time of its own work, in milliseconds */
   hold(cpuMs: number): void;
@@ -19,7 +23,7 @@ type Context = {
   turn: Turn | null;
   reserved: boolean;
   isGateHolder: boolean;
-  /** Of a transaction that holds SQLite's writing connection. */
+  /** Measures a transaction while it holds SQLite's writing connection. Null otherwise. */
   writerStopwatch: CpuStopwatch | null;
 };
 

@@ -4,10 +4,10 @@ import { compressNow, decompressChunks } from './zstd.ts';
 /** The calls of one block of a trace, opaque to storage. */
 export type StoredCalls = { sender: string; value: Uint8Array };
 
-/** Calls of at least this many bytes are compressed. Those of usual traces are shorter, and setting up a compressor takes long. */
+/** Calls of at least this many bytes are compressed. Most traces have fewer, and setting up a compressor takes long. */
 const MIN_COMPRESSED_BYTES = 2048;
 
-/** The largest value that was stored with deflate. New values are not. */
+/** The largest value in the format `DEFLATED`, which is read but no longer written. */
 const MAX_DEFLATED_BYTES = 16 * 1024;
 
 /** If a sender's calls in a trace exceed this uncompressed size, they are dropped, and calls are resolved per batch only. */
@@ -53,8 +53,8 @@ export function decodeCallsColumn(column: Buffer | null): StoredCalls[] | null {
 }
 
 /**
- * Decodes the calls of a sender in all parts of a trace. Null if some were dropped, or if together they exceed the size limit: each
- * part may be as large as that.
+ * Decodes the calls of a sender in all parts of a trace. Null if some were dropped, or if the parts together exceed the size
+ * limit of one part.
  */
 export function decodeAllCalls(columns: readonly (Buffer | null)[]): StoredCalls[] | null {
   const all: StoredCalls[] = [];
@@ -62,9 +62,9 @@ export function decodeAllCalls(columns: readonly (Buffer | null)[]): StoredCalls
   for (const column of columns) {
     const calls = decodeCallsColumn(column);
     if (calls === null) return null;
-    for (const one of calls) {
-      size += one.value.length;
-      all.push(one);
+    for (const call of calls) {
+      size += call.value.length;
+      all.push(call);
     }
     if (size > MAX_CALLS_BYTES) return null;
   }

@@ -12,7 +12,7 @@ import { currentTenant, runAsWriter, tenantOfKey } from './tenant-context.ts';
 const ATTEMPTS = 20;
 const RETRY_MS = 8000;
 
-/** Exponential backoff with jitter: the upper bound before the second attempt, and before any, in milliseconds. */
+/** Exponential backoff with jitter: the longest pause before the second attempt, and before any later one, in milliseconds. */
 const FIRST_BACKOFF_MS = 8;
 const MAX_BACKOFF_MS = 400;
 
@@ -119,7 +119,7 @@ const confinedTransactions = new WeakMap<Database, { tenantId: string | null }>(
 
 /**
  * Declares that a transaction only reads and changes the records of one tenant. If it fails again and again, the tenant's other
- * writes then wait for it. Call it early: a failure before the call does not know the tenant.
+ * writes then wait for it. Call it early: if the transaction fails before the call, its tenant is not known.
  */
 export function confineToTenant(trx: Database, tenantId: string): void {
   const state = confinedTransactions.get(trx);
@@ -127,8 +127,9 @@ export function confineToTenant(trx: Database, tenantId: string): void {
 }
 
 /**
- * Runs work while all writes wait that could change what it reads. So `repeatable read` is enough. A long serializable
- * transaction could still fail because of other tenants, since Postgres then tracks its reads by page and table.
+ * Runs work while all writes that could change what it reads wait. So `repeatable read` is enough. A long serializable
+ * transaction could still fail because of other tenants, since Postgres tracks many reads of one transaction by page or
+ * table, not by row.
  */
 async function runWithGateClosed<T>(db: Database, work: (trx: Database) => Promise<T>, tenantId: string): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -146,7 +147,7 @@ async function runWithGateClosed<T>(db: Database, work: (trx: Database) => Promi
 const endCallbacks = new WeakMap<Database, (() => void)[]>();
 
 /**
- * Runs a callback after a transaction has ended, whether it was committed or rolled back. For changes of in-memory caches.
+ * Runs a callback after a transaction has ended, whether it was committed or rolled back. Use it to change in-memory caches.
  * Without a transaction it runs at once.
  */
 export function afterTransaction(db: Database, then: () => void): void {

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { currentTurn, writerStopwatch } from './tenant-context.ts';
 
-/** A request that has begun waits at least so long for a connection, even after its deadline. In milliseconds. */
+/** The shortest time, in milliseconds, that a started request may wait for a connection, even after its deadline. */
 const MIN_WAIT_MS = 1000;
 
 /**
  * Yields to the event loop if the request's turn is over. Long loops call it, and so does each statement: SQLite answers
- * synchronously, so many statements would otherwise block every other request. Work without a turn, such as that of a command, yields
- * each time.
+ * synchronously, so a request with many statements would block every other request. Work that has no turn, such as a command,
+ * yields each time.
  */
 export async function yieldWhenDue(): Promise<void> {
   const turn = currentTurn();
@@ -20,7 +20,7 @@ export async function yieldWhenDue(): Promise<void> {
   }
 }
 
-/** Whether the request's turn is over. It costs less where a caller can do without the promise. */
+/** Whether the request's turn is over. Cheaper than calling {@link yieldWhenDue} each time, which makes a promise. */
 export function isYieldDue(): boolean {
   return currentTurn()?.isOver(writerStopwatch() !== null) ?? false;
 }

@@ -5,8 +5,8 @@ import { TRUNCATE_LOG } from './dialects/sqlite-writer.ts';
 
 /**
  * Truncates SQLite's write-ahead log, so that deleted and overwritten data are really gone. The log keeps old pages until
- * they are reused. The database file itself needs nothing, since the connections set `secure_delete`. PostgreSQL does both by
- * itself (VACUUM, and recycling of its log).
+ * they are reused. The database file itself needs no such step, since the connections set `secure_delete`. PostgreSQL overwrites
+ * both by itself (VACUUM, and recycling of its log).
  *
  * @returns false if another connection still reads from the log: try again later
  */

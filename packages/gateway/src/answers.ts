@@ -1,7 +1,7 @@
 import type { Decision, Use } from './access.ts';
 import { ageOf, type Moment, moment } from './clock.ts';
 
-/** How long a denial stands without another question. An approval is seen after this time. */
+/** How long a denial is remembered, in milliseconds. After this time the service is asked again, and an approval is seen. */
 const DENIAL_MS = 1000;
 
 /** The most attempts that one question reports. */

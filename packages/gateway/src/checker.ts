@@ -2,13 +2,16 @@ import type { Decision, Use } from './access.ts';
 import { describeDenial, GuardError } from './errors.ts';
 import type { GuardedSession } from './session.ts';
 
-/** A tool or a model as a framework names it. `vendor` is what the framework says about the provider of a model, such as `openai`. */
+/**
+ * A tool or a model as a framework names it. `vendor` is what the framework says about the provider of a model, such as
+ * `openai`.
+ */
 export type Named = { kind: 'tool' | 'model'; name: string; vendor?: string };
 
 /**
  * Says which provider a tool or a model belongs to: by id, name or alias, with another name if the framework renames it.
  *
- * Null: Quartermaster does not govern it, so it is permitted. Undefined: nobody knows, so it is denied.
+ * Null: Quartermaster does not govern it, so it is permitted. Undefined: its provider is not known, so it is denied.
  */
 export type ProviderOf = (named: Named) => string | { provider: string; name: string } | null | undefined;
 

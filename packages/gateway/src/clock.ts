@@ -6,8 +6,8 @@ export function moment(): Moment {
 }
 
 /**
- * Milliseconds since a moment. The larger one of two clocks, because the wall clock may be set back, and the steady clock may stand
- * still while the machine sleeps.
+ * Milliseconds since a moment. The larger one of two clocks, because the wall clock may be set back, and the steady clock may
+ * stand still while the machine sleeps.
  */
 export function ageOf({ wall, steady }: Moment): number {
   return Math.max(Date.now() - wall, performance.now() - steady);

@@ -27,11 +27,11 @@ export class GuardError extends Error {
   }
 }
 
-/** A framework may not use something. The message is for a model or a person to read. */
+/** Thrown in a framework when a use is denied. The message is for a model or a person to read. */
 export class AccessDenied extends Error {
   override readonly name = 'AccessDenied';
   readonly named: Named;
-  /** What the service decided. Null if nobody could be asked. */
+  /** What the service decided. Null if it could not be asked. */
   readonly decision: Decision | null;
 
   constructor({ message, named, decision }: Denial) {

@@ -15,9 +15,15 @@ export type GuardOptions = {
   fetch?: typeof fetch;
   /** How long an answer of the service decides, in seconds: 0 to 5, 2 by default. */
   freshSeconds?: number;
-  /** How much longer the last answer decides while the service does not answer, in seconds. 0 by default: then nothing is allowed. */
+  /**
+   * How much longer the last answer decides while the service does not answer, in seconds. 0 by default: then nothing is
+   * allowed.
+   */
   trustLastAnswerSeconds?: number;
-  /** Whether the grants of the token decide while the service does not answer, until the token expires. Revocations are not seen. */
+  /**
+   * Whether the grants of the token decide while the service does not answer, until the token expires. Revocations are not
+   * seen.
+   */
   offline?: boolean;
 };
 

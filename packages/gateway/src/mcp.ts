@@ -68,8 +68,8 @@ const ORIGINAL_METHOD_HEADERS = ['x-original-method', 'x-forwarded-method'];
 const VERSION_META = 'io.modelcontextprotocol/protocolVersion';
 
 /**
- * Reads an MCP request from its headers alone (MCP 2026-07-28, Streamable HTTP, standard headers). This is safe only if the MCP server
- * compares the headers with the body.
+ * Reads an MCP request from its headers alone (MCP 2026-07-28, Streamable HTTP, standard headers). This is safe only if the MCP
+ * server compares the headers with the body.
  */
 export function readMcpHeaders(headers: HeaderValues): McpReading {
   const standard = readStandardHeaders(headers);
@@ -106,9 +106,9 @@ export function readMcpBody(text: string, headers: HeaderValues): McpReading {
 /**
  * Parses a body that has to hold exactly one message, and that every JSON parser reads in the same way.
  *
- * Parsers differ in which of two members with the same name they keep, and some ignore case (Go's `encoding/json`). So duplicate
- * members are refused in the first three levels, and in the first two levels also those that differ only in case. Deeper levels do not
- * decide anything. Parsers also differ in how deep a message may nest.
+ * Parsers differ in which of two members with the same name they keep, and some ignore case (Go's `encoding/json`). So
+ * duplicate members are refused in the first three levels, and in the first two levels also those that differ only in case.
+ * Deeper levels do not decide anything. Parsers also differ in how deep a message may nest.
  */
 export function parseMcpBody(text: string): McpMessage | McpRefused {
   let message: unknown;
@@ -137,8 +137,8 @@ export function readMcpMessage(message: Record<string, unknown>, headers: Header
 }
 
 /**
- * Whether the server will decode the bytes as they were decoded here. Express and others honor the charset of `Content-Type`: in UTF-7, the
- * text `+ACI-` is a quotation mark, so one body can be two messages.
+ * Whether the server will decode the bytes as they were decoded here. Express and others honor the charset of `Content-Type`:
+ * in UTF-7, the text `+ACI-` is a quotation mark, so one body can be two messages.
  */
 function isPlainJson(headers: HeaderValues): boolean {
   const types = headers['content-type'] ?? [];

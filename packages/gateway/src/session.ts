@@ -27,8 +27,8 @@ export interface GuardedSession {
   readonly expiresAt: Date;
   readonly known: Known;
   /**
-   * Whether the exact name is permitted by what is known now. It asks nobody. False means "not known": only `decide` denies. False as
-   * well if what is known is too old; `refresh` reads it again.
+   * Whether the exact name is permitted by what is known now. It asks nobody. False means "not known": only `decide` denies.
+   * False as well if what is known is too old; `refresh` reads it again.
    */
   allows(use: Use): boolean;
   /**
@@ -38,8 +38,8 @@ export interface GuardedSession {
    */
   decide(use: Use & { attempts?: number }): Promise<Decision>;
   /**
-   * Leaves out the items that may not be used, such as tools that a model should not see. It is never counted, and it hides nothing in
-   * the mode `observe`. It decides nothing, so use `decide` before each use.
+   * Leaves out the items that may not be used, such as tools that a model should not see. It is never counted, and it hides
+   * nothing in the mode `observe`. It decides nothing, so use `decide` before each use.
    */
   filter<Item>(items: readonly Item[], useOf: (item: Item) => Use): Item[];
   /**
@@ -74,7 +74,7 @@ type List = { access: Access; etag: string | null; mode: Mode; complete: boolean
 export class Session implements GuardedSession {
   readonly #options: SessionOptions;
   readonly #answers: Answers;
-  /** Only failed reads make the last answer count for longer: an agent can provoke that a question fails. */
+  /** Only failed reads let the last answer count for longer, because an agent can make single questions fail on purpose. */
   readonly #reads = new Backoff();
   readonly #questions = new Backoff();
   #credential: Credential;
@@ -123,7 +123,7 @@ export class Session implements GuardedSession {
     if (this.#ended !== null || Date.now() >= this.#endsAt) return false;
     const list = this.#usableList();
     if (list !== null) return list.access.has(use);
-    // What the service said last stays a limit: the token may grant what was blocked since.
+    // The last list of the service stays a limit, because the token may grant items that were blocked after it was issued.
     return this.#isOffline() && this.#fromToken?.has(use) === true && this.#list?.access.has(use) !== false;
   }
 

@@ -123,14 +123,20 @@ export const sessions: Writer = async ({ connection, ledger, world, random }) =>
   }
 };
 
-/** Sends spans of a few models in batches. Each batch is a trace, which must be stored completely or not at all. */
-export const ingest: Writer = async ({ connection, ledger, world, random }) => {
+/** Sends spans of a few models in large batches. Each batch is a trace, which must be stored completely or not at all. */
+export const ingest: Writer = (desk) => sendBatches(desk, 5, 120);
+
+/** Sends small batches, as an exporter does. Those of several writers wait at the same time, and share a transaction. */
+export const ingestSmall: Writer = (desk) => sendBatches(desk, 1, 10);
+
+async function sendBatches(desk: Desk, least: number, most: number): Promise<never> {
+  const { connection, ledger, world, random } = desk;
   const key = await keyOf(connection, ledger, world);
   for (;;) {
-    const models = Array.from({ length: between(random, 5, 120) }, () => `model-${between(random, 1, 8)}`);
-    await sendSpans({ connection, ledger, world, random }, key, models);
+    const models = Array.from({ length: between(random, least, most) }, () => `model-${between(random, 1, 8)}`);
+    await sendSpans(desk, key, models);
   }
-};
+}
 
 /** The governance loop: a new model is observed, approved, registered, undone, and registered again. */
 export const governance: Writer = async (desk) => {

@@ -2,14 +2,28 @@ import { Connection, StatusError } from '../connection.ts';
 import { between } from '../random.ts';
 import { ADMIN, type Service } from '../service.ts';
 import { isRefused, Ledger } from './ledger.ts';
-import { accounts, type Desk, governance, ingest, keys, makeWorld, sessions, updates, type Writer } from './writers.ts';
+import {
+  accounts,
+  type Desk,
+  governance,
+  ingest,
+  ingestSmall,
+  keys,
+  makeWorld,
+  sessions,
+  updates,
+  type Writer,
+} from './writers.ts';
 
 /** The concurrent writers. Each has its own connection. */
-const WRITERS: readonly Writer[] = [accounts, accounts, keys, updates, sessions, ingest, ingest, governance];
+const WRITERS: readonly Writer[] = [
+  ...[accounts, accounts, keys, updates, sessions, governance],
+  ...[ingest, ingest, ingestSmall, ingestSmall, ingestSmall, ingestSmall],
+];
 
-/** Writes that are acknowledged before each kill: at least 50, and a random number up to 80 more. */
-const LEAST_ACKNOWLEDGED = 50;
-const MORE_ACKNOWLEDGED = 80;
+/** Writes that are acknowledged before each kill: at least 80, and a random number up to 120 more. */
+const LEAST_ACKNOWLEDGED = 80;
+const MORE_ACKNOWLEDGED = 120;
 
 type Loop = {
   service: Service;

@@ -63,7 +63,7 @@ export async function decideEach(
       ? 'failed'
       : await decide(id).catch((error: unknown) => {
           if (results.length === 0) throw error;
-          // A refusal, such as at a limit of the tenant, is no fault of the service.
+          // A refusal, such as at a limit of the tenant, is not a fault of the service.
           if (!(error instanceof ApiError)) {
             services.log.error({ err: error, id }, 'a bulk operation failed after some records');
           }

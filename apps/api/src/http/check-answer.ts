@@ -14,13 +14,16 @@ export function checkAnswer(operation: Operation, output: unknown): void {
     throw new Error('Output validation failed: the schema changes the answer');
 }
 
-/** The value as JSON has it. */
+/** The value after a round trip through JSON. */
 function asJson(value: unknown): unknown {
   const text = textOf(value);
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** JSON cannot express a bigint: that fails later, when the answer is sent. `stringify` is several times faster without a function. */
+/**
+ * The value as JSON. A bigint, which JSON cannot express, becomes a text. The first attempt is made without a replacer function,
+ * because that is several times faster.
+ */
 function textOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

@@ -13,7 +13,7 @@ export type Paged = { after: PageKey | null; cursorAt: (next: PageKey) => string
 /**
  * Reads the cursor of a call. A cursor is bound to its operation, path, filters and tenant scope.
  *
- * @throws ValidationFailure 422 at the cursor, if it was made for others
+ * @throws ValidationFailure 422 at the cursor, if it was made for another operation, path, filter or scope
  */
 export function paged(ctx: CallerContext, input: ListInput, scope: TenantScope): Paged {
   const part = 'query' in input ? 'query' : 'body';

@@ -29,13 +29,17 @@ const MIN_CHUNK_BYTES = 64;
 /** The first chunks of a body do not count for the limit of an address: clients send most bodies in one, two or three chunks. */
 const FIRST_CHUNKS = 4;
 
-/** How long an address is refused after its connections were closed. Otherwise each new connection could send a read of a flood. */
+/**
+ * How long an address is refused after its connections were closed. Otherwise it could go on with its flood on new connections.
+ */
 const COOLDOWN_MS = 1000;
 
 /** The part of an address's connections that is its reserve. */
 const RESERVED_PART = 0.1;
 
-/** On a connection of the reserve these are answered to anybody, and then the connection is closed. */
+/**
+ * Paths that are answered on a connection of the reserve without a known credential. The connection is closed after the answer.
+ */
 const FOR_ANYBODY = /^\/(healthz|readyz|console)([/?]|$)/;
 
 /**
@@ -52,7 +56,7 @@ export function createHttpServer(
     onRefusedConnection = () => {},
   }: HttpServerOptions,
 ): Server {
-  /** Handles a request, unless its connection is in the reserve of its address and is not meant for that. */
+  /** Handles a request. On a connection of the reserve, refuses requests that may not use the reserve. */
   const handleWithin = (req: IncomingMessage, res: ServerResponse) => {
     if (addresses.isOnTrial(req.socket)) {
       const isForAnybody = FOR_ANYBODY.test(req.url ?? '');
@@ -73,7 +77,10 @@ export function createHttpServer(
       return (super.writeHead as (...given: unknown[]) => this)(...head);
     }
 
-    /** Node closes the connection if nothing is sent or received for that long. After the answer, `keepAliveTimeout` holds again. */
+    /**
+     * Node closes the connection if nothing is sent or received for that long. After the answer, `keepAliveTimeout` holds
+     * again.
+     */
     override end(...last: unknown[]): this {
       this.socket?.setTimeout(limits.unreadTimeoutMs);
       return (super.end as (...given: unknown[]) => this)(...last);
@@ -91,8 +98,8 @@ export function createHttpServer(
     addresses.close(address);
   };
   /**
-   * Refuses bodies in very small chunks, and many small chunks of one address. Node keeps a Buffer of several hundred bytes for each
-   * chunk, and one read of 64 KiB may contain 10,000 of them.
+   * Refuses bodies in very small chunks, and many small chunks of one address. Node keeps a Buffer of several hundred bytes for
+   * each chunk, and one read of 64 KiB may contain 10,000 of them.
    */
   class Request extends IncomingMessage {
     #chunks = 0;
@@ -178,7 +185,7 @@ function oneAtATime(
 
 type LimitOptions = {
   limits: ConnectionLimits;
-  /** Whether the last connections of an address are on trial. */
+  /** Whether the last connections of an address are its reserve. New connections of the reserve are on trial. */
   hasReserve: boolean;
 } & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>;
 
@@ -209,9 +216,10 @@ function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
 }
 
 /**
- * Closes further connections of an address at its limit, so that one host cannot hold all connections of the process. Behind one
- * address (NAT) there may be a whole office. So connections in the reserve are on trial until their first request: a new
- * connection takes the place of the one that has been on trial for longest, and one that only waits keeps nobody out.
+ * Closes further connections of an address at its limit, so that one host cannot hold all connections of the process. Behind
+ * one address (NAT) there may be a whole office. So a connection of the reserve is on trial until it has sent a request that
+ * may use the reserve. At the limit, a new connection replaces the one that has been on trial for longest. So idle connections
+ * keep nobody out.
  */
 function limitAddresses(
   server: NetServer,

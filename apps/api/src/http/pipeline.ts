@@ -162,7 +162,11 @@ function authorize(operation: Operation, principal: Principal | null, { path, qu
   return rights;
 }
 
-/** The rights, as far as they are known before the body is read. Null over tRPC: the path is in the body. @throws ApiError 401, 403 */
+/**
+ * The rights, as far as they are known before the body is read. Null over tRPC: the path is in the body.
+ *
+ * @throws ApiError 401, 403
+ */
 function authorizeBeforeBody(
   operation: Operation,
   principal: Principal | null,

@@ -54,7 +54,7 @@ export function trpcHandler({ router, pipeline, onRefused }: TrpcOptions): Reque
         ...ids,
         run: async (endpoint) => (await runPipeline(pipeline, requestOf(req, res, endpoint), progressOf(res))).output,
       }),
-      // The status too: tRPC's own is 500 for each error that it does not know, such as a database that is down.
+      // Sets the status too, because tRPC answers 500 for each error that it does not know, such as an unavailable database.
       responseMeta({ errors: [error] }) {
         if (!error) return {};
         const { status, headers } = answerOf(error, shownId(ids));
@@ -125,7 +125,7 @@ function inputText({ url }: Request): string {
 function parsed(text: string): RawInput {
   if (text === '') return {};
   try {
-    // It may be anything. Validation refuses what is no object.
+    // The JSON may be anything. Validation refuses everything but objects.
     return (JSON.parse(text) ?? {}) as RawInput;
   } catch {
     throw new ApiError('request_malformed', 'The request could not be read.');

@@ -78,8 +78,9 @@ function declare<Ctx, I, O, R>(operation: Operation<I, O, R>, current: CurrentRe
 type Typed<I, O> = { _input: I; _output: O; parse: (value: unknown) => O };
 
 /**
- * A schema that is declared but not applied: clients take their types from it, and trpc-to-openapi the parameters of the path. Values
- * pass as they are, because the pipeline parses the input. It checks the output in tests only: that takes as long as making it.
+ * A schema that is declared but not applied. Clients take their types from it, and trpc-to-openapi takes the parameters of the
+ * path. It lets values pass as they are, because the pipeline parses the input. The pipeline checks outputs in tests only,
+ * because that takes as long as making them.
  */
 function declared(schema: object): unknown {
   return Object.create(schema, { parse: { value: (value: unknown) => value } });

@@ -11,8 +11,9 @@ const SMALL_BYTES = 16 * 1024;
 const BUDGET = 128 * 1024 * 1024;
 
 /**
- * Bounds the memory of answers that clients have not read yet, in total and for each caller. Node keeps an answer until the client
- * has read it. Without a bound, a caller with many connections that reads nothing could use up the memory of the process.
+ * Bounds the memory of answers that clients have not read yet, in total and for each caller. Node keeps an answer until the
+ * client has read it. Without a bound, a caller with many connections that reads nothing could use up the memory of the
+ * process.
  *
  * A caller may hold as much as all callers together leave free, like the senders of telemetry. The first answer of a caller is
  * never refused.

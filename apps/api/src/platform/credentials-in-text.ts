@@ -1,6 +1,7 @@
 /**
- * API keys and tokens that a caller wrote where they do not belong, such as a path or the id of a request. The id of a key is kept.
- * A key is recognised in any case, because callers fold cases, and with or without its prefix.
+ * API keys and tokens that a caller wrote where they do not belong, such as a path or the id of a request. The id of a key is
+ * kept. A key is recognised with or without its prefix, and in upper and lower case, because some programs change the case of
+ * texts.
  */
 const API_KEY = /(key_[0-9a-z]{26}_)[^/]+/gi;
 const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]*/g;
@@ -24,7 +25,10 @@ export function withoutCredentials(text: string): string {
   return text;
 }
 
-/** Decodes the bytes that are ASCII characters. All of a credential is ASCII, and an invalid sequence elsewhere must not hide it. */
+/**
+ * Decodes the bytes that are ASCII characters. All of a credential is ASCII, and an invalid sequence elsewhere must not hide
+ * it.
+ */
 function percentDecoded(text: string): string {
   return text.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }

@@ -2,7 +2,9 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import type { PageKey } from '@quartermaster/db/queries.ts';
 import { z } from 'zod';
 
-/** Encodes the key of a page's last row as an opaque cursor, and back. A cursor works only for the query and scope in `binding`. */
+/**
+ * Encodes the key of a page's last row as an opaque cursor, and back. A cursor works only for the query and scope in `binding`.
+ */
 export type CursorCodec = {
   encode(key: PageKey, binding: string): string;
   /** Null for a text that this codec did not encode with this binding. */

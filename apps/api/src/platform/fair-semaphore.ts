@@ -43,7 +43,7 @@ export class FairSemaphore {
    *
    * @param amount is reduced to what one tenant may hold, if it is more
    * @param deadline in milliseconds of `performance.now()`
-   * @throws what `tooBusy` returns, if it is not free then
+   * @throws the error of `tooBusy`, if the amount is not free at the deadline
    */
   async acquire(tenant: string, amount: number, deadline: number): Promise<Permit> {
     const { perTenant, tooBusy } = this.#options;

@@ -41,7 +41,7 @@ export async function roomWithinShares(
   return { room, filled: ofSubTenantLeft < ofAccountLeft ? 'sub_tenant' : 'account' };
 }
 
-/** How many more records or bytes a holder of `own` may add while `free` are free. */
+/** How many records or bytes an account or sub-tenant that holds `held` may add while `free` are free. */
 export function roomInShare(free: number, held: number): number {
   return Math.max(0, Math.ceil((free - held) / 2));
 }

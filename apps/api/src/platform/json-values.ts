@@ -9,7 +9,10 @@ const UNLIMITED = Number.POSITIVE_INFINITY;
 type Limits = {
   /** The maximum number of values in total. */
   values?: number;
-  /** The maximum number of list items and object members. They are counted by their commas, so the only item of a list does not count. */
+  /**
+   * The maximum number of list items and object members. They are counted by their commas, so the only item of a list does not
+   * count.
+   */
   items?: number;
   /** The maximum number of lists and objects. */
   containers?: number;

@@ -43,12 +43,12 @@ export async function removeInPacedBatches(
   return removed;
 }
 
-/** After so many tenants failed, the database itself is probably unavailable. */
+/** If it fails for this many tenants, the database itself is probably unavailable. */
 const MAX_FAILED_TENANTS = 10;
 
 /**
- * Runs a removal for one tenant after the other. If it fails for one of them, for example because a lock is held for too long, the
- * others still get their turn. It ends early when the service stops.
+ * Runs a removal for one tenant after the other. If it fails for one of them, for example because a lock is held for too long,
+ * the others still get their turn. It ends early when the service stops.
  *
  * @returns how many rows were removed
  * @throws the first error, at the end or after {@link MAX_FAILED_TENANTS}

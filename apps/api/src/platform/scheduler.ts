@@ -19,28 +19,33 @@ const MAX_WAIT_MS = 8000;
 /** How long the requests of a tenant work in one turn of the event loop, in milliseconds. */
 const TURN_MS = 4;
 
-/** The same beside others for the transaction that holds SQLite's writing connection, because other writes wait for its end. */
+/**
+ * The same for the transaction that holds SQLite's writing connection, while other callers send requests. It is longer, because
+ * other writes wait for the end of the transaction.
+ */
 const WRITER_TURN_MS = 20;
 
-/** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
+/**
+ * A transaction on SQLite that works for longer than this noticeably delays the writes of others. In milliseconds of CPU time.
+ */
 const LONG_TRANSACTION_MS = 14;
 
 /**
- * While other callers send requests too, the long transactions of a caller may take this part of the time. `BURST_MS` is how
- * much unused time is saved up, and `MAX_PAUSE_MS` is the longest pause.
+ * While other callers send requests too, the long transactions of a caller may take this part of the time. The unused part of
+ * up to `BURST_MS` is saved up. `MAX_PAUSE_MS` is the longest pause.
  */
 const LONG_TRANSACTIONS_PART = 0.02;
 const BURST_MS = 10_000;
 const MAX_PAUSE_MS = 1000;
 
-/** In the place of a tenant: whoever holds SQLite's writing connection. */
+/** A key in the place of a tenant: the holder of SQLite's writing connection. */
 const WRITER = Symbol('writer');
 
-/** Whose requests wait for each other. */
+/** Who makes requests, as the scheduler distinguishes them. Requests with the same `name` wait for each other. */
 export type Caller = {
   /** A tenant's accounts, its users, a user or an address. */
   name: string;
-  /** Callers with the same name share one turn of the event loop, and one share of the database. */
+  /** Callers with the same `tenant` share one turn of the event loop, and one share of the database connections. */
   tenant: string;
 };
 
@@ -66,8 +71,8 @@ type Line = {
  *    The transaction that holds SQLite's writing connection has a turn of its own, and a longer one.
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
  *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause while other callers send requests, and then run one at a time.
- *    So long transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first long transactions cause no pause, because
- *    code is slow when it runs for the first time.
+ *    So long transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first long transactions cause no pause
+ *    ({@link BURST_MS}), because code is slow when it runs for the first time.
  * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and in the fair queue of the
  *    database's connections. It holds no place in its line while it waits for memory.
  */
@@ -132,7 +137,7 @@ export class Scheduler {
     else this.#lines.delete(key);
   }
 
-  /** Runs work at once, which still yields to others. @param tenant null for the service itself */
+  /** Runs work without waiting in a line. It still takes turns with others. @param tenant null for the service itself */
   runWithoutLine<T>(tenant: string | null, work: () => Promise<T>): Promise<T> {
     return this.#runWithTurn({ tenant, deadline: Number.POSITIVE_INFINITY, hold: () => {} }, work);
   }

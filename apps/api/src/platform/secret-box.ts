@@ -56,8 +56,8 @@ export function secretBox(key: Buffer, former: readonly Buffer[] = []): SecretBo
   const current = encryptionKeyOf(key);
   const keys = [current, ...former.map(encryptionKeyOf)];
   const open = (sealed: string, identity: string): string => {
-    for (const one of keys) {
-      const opened = openedWith(one, sealed, identity);
+    for (const candidate of keys) {
+      const opened = openedWith(candidate, sealed, identity);
       if (opened !== null) return opened;
     }
     throw new SecretUnreadableError();

@@ -29,7 +29,10 @@ const COUNTED_EXACTLY = 20_000;
 /** The maximum size of the stored answers of all users of a tenant, or of one user without a tenant. In bytes. */
 const USER_ANSWERS_BYTES = 1024 ** 3;
 
-/** Bytes that are counted for a new record besides its content. Triggers count exactly: see record-bytes.ts in the baseline migration. */
+/**
+ * Bytes that are counted for a new record besides its content. Triggers count exactly: see record-bytes.ts in the baseline
+ * migration.
+ */
 const RECORD_BYTES = 1000;
 
 /** Content up to this size is permitted at the limit, because people must be able to end, block and rename things. */

@@ -29,7 +29,7 @@ function isMeantForTheService(name: string, environment: Environment): boolean {
   if (value === '' || OTHER_PROGRAMS.has(name) || TESTS.test(name)) return false;
   if (KUBERNETES.test(name)) return false;
   if (/^QM_(\w+_)?PORT$/.test(name) && KUBERNETES_LINK.test(value)) return false;
-  // Some people export the port under this name, too. It is harmless if PORT has the same value.
+  // QM_PORT is not a setting, but some people export the port under both names. That is harmless if PORT has the same value.
   return !(name === 'QM_PORT' && value === (environment['PORT'] || '8080'));
 }
 

@@ -27,8 +27,8 @@ type Limits = {
   /** Aborts the job. If it is running, its thread is terminated, and the next job starts a new one. */
   signal?: AbortSignal | undefined;
   /**
-   * A job whose thread has used more CPU time is ended in the same way. In milliseconds, exact to about a tenth of a second. The time
-   * in the queue does not count, nor do times in which the machine runs something else.
+   * The CPU time that the thread may use for the job, in milliseconds, exact to about a tenth of a second. Beyond it the job is
+   * ended in the same way. Time in the queue does not count, nor does time in which the machine runs something else.
    */
   cpuMs?: number;
 };
@@ -127,7 +127,9 @@ export class WorkerQueue<Request, Reply> {
   }
 }
 
-/** Calls `exceeded` when a thread has used that much CPU time since its job began. The time to start the thread does not count. */
+/**
+ * Calls `exceeded` when a thread has used that much CPU time since its job began. The time to start the thread does not count.
+ */
 function watchCpuTime(thread: Worker, cpuMs: number, exceeded: () => void): NodeJS.Timeout {
   let atFirst: NodeJS.CpuUsage | undefined;
   const read = (used: NodeJS.CpuUsage) => {
@@ -148,7 +150,7 @@ async function ask<Reply>(thread: Worker, message: unknown): Promise<Reply> {
     throw new WorkerEnded({ cause });
   }) as Promise<[Reply]>;
   try {
-    // Nothing is transferred. A second argument shows that this is no window, whose messages need an origin.
+    // The empty list of transferred objects tells the linter that this is not a window, whose messages need a target origin.
     thread.postMessage(message, []);
     const [answer] = await Promise.race([answered, gone]);
     return answer;

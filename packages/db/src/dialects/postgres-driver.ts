@@ -29,8 +29,8 @@ const DUPLICATE = '23505';
 const SERIALIZATION_FAILURE = /^(40001|40P01)$/;
 
 /**
- * The routine of the error that a row does not belong into its partition. It happens when the insert waited for the default
- * partition while the partition of its day was attached. The next attempt finds that partition.
+ * The `routine` of the error for a row that does not belong in its partition. An insert gets it if it waited for the default
+ * partition while the partition of the row's day was attached. The next attempt finds the new partition.
  */
 const LATE_PARTITION = 'ExecPartitionCheckEmitError';
 
@@ -139,7 +139,7 @@ class PostgresConnection implements DatabaseConnection {
   async executeQuery<R>(statement: PipelinedQuery): Promise<PipelinedResult<R>> {
     const transaction = this.#transaction;
     if (isYieldDue()) await yieldWhenDue();
-    // Of several statements that were started together, another one may have failed meanwhile.
+    // Another statement of this transaction may have failed in the meantime, if several were started together.
     if (transaction?.failure !== undefined) throw transaction.failure;
     const { isPipelined = false } = statement;
     const isOver = transaction === ENDING || transaction !== this.#transaction || this.#isReleased;
@@ -166,7 +166,8 @@ class PostgresConnection implements DatabaseConnection {
       const writes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE';
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {
-      // The statement was sent before the failure of an earlier one was known. It may have been to prepare this one.
+      // This statement was sent before it was known that an earlier one had failed. Its plan is missing if the failed statement
+      // was to prepare it, so the error to report is the earlier one.
       const { failure } = transaction ?? {};
       if (failure !== undefined && isStale(error)) throw failure;
       const translated = this.#translate(error);
@@ -223,7 +224,7 @@ class PostgresConnection implements DatabaseConnection {
   /** Never fails. If the server cannot be reached, closing the connection rolls back. */
   async rollback(): Promise<void> {
     const isOpen = this.#transaction !== null && !this.#broken;
-    // Before the server answers, so that no statement follows the rollback.
+    // Set before the server answers, so that no statement is sent after the rollback.
     this.#transaction = ENDING;
     if (isOpen) {
       try {

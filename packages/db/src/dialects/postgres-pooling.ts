@@ -15,11 +15,11 @@ const ROUNDS = 20;
  */
 export async function refuseTransactionPooling<Tables>(db: Kysely<Tables>): Promise<void> {
   await db.connection().execute(async (first) => {
-    const own = await backendOf(first);
+    const backend = await backendOf(first);
     for (let round = 0; round < ROUNDS; round += 1) {
       await db.transaction().execute(async (second) => {
         // The transaction holds a backend. A pooler most often hands out the one that `first` has just released.
-        if ((await backendOf(second)) === own || (await backendOf(first)) !== own) throw poolsTransactions();
+        if ((await backendOf(second)) === backend || (await backendOf(first)) !== backend) throw poolsTransactions();
       });
     }
   });

@@ -40,8 +40,9 @@ export async function createSpanPartitions(db: Database, now: Date): Promise<voi
     // Another process may have created them while this one waited.
     const made = new Set((await listDays(trx)).map(({ partition }) => partition));
     const missing = days.filter(({ partition }) => !made.has(partition));
-    // Rows of a day that has begun may be in the default partition, and are moved. A reader that has planned its query would wait
-    // for the lock on the default partition, and then not look in the new one. A lock on the parent makes it wait before planning.
+    // Rows of a day that has begun may be in the default partition, and are moved. A reader that has planned its query would
+    // wait for the lock on the default partition, and then not look in the new one. A lock on the parent makes it wait before
+    // planning.
     if (missing.some(({ from }) => Date.parse(from) <= now.getTime() + SKEW_MS)) {
       await sql`lock table only span_blocks in access exclusive mode`.execute(trx);
     }

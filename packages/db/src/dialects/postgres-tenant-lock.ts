@@ -6,9 +6,9 @@ import { releaseLock, lockOf, takeLock } from './postgres-session-lock.ts';
 const LOCK_WAIT_MS = 10_000;
 
 /**
- * Runs work while no other process runs such work for the same tenant. It uses an advisory lock of the session, which ends with
- * its connection. The lock is taken before a transaction begins: a transaction that waited for it would have an old snapshot,
- * and its commit would fail.
+ * Runs work while no other process runs such work for the same tenant. It uses a session-level advisory lock, which the server
+ * releases when the connection ends. The lock is taken before a transaction begins. A transaction that waited for the lock would
+ * have an old snapshot, and its commit would fail.
  *
  * @param work gets the connection that holds the lock
  * @throws {DatabaseUnavailableError} if the lock is not free in time

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 
-// The thread of SqliteCheckpoints. `workerData` is the path of the database file. It answers each checkpoint with the number of pages
-// that are left.
+// The worker thread of SqliteCheckpoints. `workerData` is the path of the database file. The thread answers each order for a
+// checkpoint with the number of pages that are left.
 
 export type CheckpointOrder = 'checkpoint' | 'close';
 
@@ -25,9 +25,9 @@ port?.on('message', (order: CheckpointOrder) => {
 });
 
 /**
- * Copies pages until none is left, because only then does the next write begin at the start of the log again.
+ * Copies pages until none is left. Only then does the next write reuse the log from its start.
  *
- * @returns how many pages are left, because a reader needs them, such as a backup
+ * @returns how many pages could not be copied because a reader, such as a backup, still needs them
  */
 function copyPages(): number {
   let left = Number.POSITIVE_INFINITY;

@@ -2,7 +2,10 @@ import { Worker } from 'node:worker_threads';
 import type { CheckpointOrder } from './sqlite-checkpoint-thread.ts';
 import type { SqliteHandle } from './sqlite-handle.ts';
 
-/** When the write-ahead log has this many pages, the thread copies them into the database file (a checkpoint). This is SQLite's default. */
+/**
+ * When the write-ahead log has this many pages, the thread copies them into the database file (a checkpoint). This is SQLite's
+ * default.
+ */
 export const CHECKPOINT_PAGES = 1000;
 
 /**
@@ -23,12 +26,14 @@ const THREAD = new URL('sqlite-checkpoint-thread.ts', import.meta.url);
  */
 export class SqliteCheckpoints {
   readonly #path: string;
-  /** The thread, from the first time that the log is long. */
+  /** The thread. It is started when the log is long for the first time. */
   #thread: Worker | undefined;
   /** The checkpoint that the thread works on. */
   #running: PromiseWithResolvers<void> | null = null;
   #hasFailed = false;
-  /** How many pages the last checkpoint left, because a reader needs them. Trying again after each commit would be in vain. */
+  /**
+   * How many pages the last checkpoint did not copy, because a reader needs them. Another try after each commit would not help.
+   */
   #left = 0;
 
   constructor(path: string) {
@@ -60,7 +65,10 @@ export class SqliteCheckpoints {
     await this.#keepingAlive(this.#running?.promise);
   }
 
-  /** Closes the thread's connection. Call it after the last commit, and before the last connection is closed: that removes the log. */
+  /**
+   * Closes the thread's connection. Call it after the last commit, but before the other connections are closed: SQLite
+   * removes the log when the last connection is closed.
+   */
   async close(): Promise<void> {
     const thread = this.#thread;
     if (thread === undefined) return;
@@ -69,7 +77,7 @@ export class SqliteCheckpoints {
     await this.#keepingAlive(ended);
   }
 
-  /** While the thread is waited for, the process does not end. */
+  /** Waits for the thread, and keeps the process alive while it waits. */
   async #keepingAlive(waiting: Promise<void> | undefined): Promise<void> {
     const thread = this.#thread;
     thread?.ref();
@@ -85,7 +93,7 @@ export class SqliteCheckpoints {
   #start(): Worker {
     const thread = new Worker(THREAD, {
       workerData: this.#path,
-      // Not the flags of the process: some are for its main module.
+      // Without the flags of the process, because some are only for its main module.
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB, maxYoungGenerationSizeMb: 1 },
     });
@@ -110,7 +118,7 @@ export class SqliteCheckpoints {
   }
 
   #order(thread: Worker, order: CheckpointOrder): void {
-    // Nothing is transferred. A second argument shows that this is no window, whose messages need an origin.
+    // The empty list of transferred objects tells the linter that this is not a window, whose messages need a target origin.
     thread.postMessage(order, []);
   }
 }

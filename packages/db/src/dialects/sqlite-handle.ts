@@ -106,12 +106,13 @@ function makeFile(path: string): void {
   }
 }
 
-/** The byte of the file header that is 1 without a write-ahead log, and 2 with one (the file format's write version). */
+/** The offset of the file format's write version in the header of the file: 2 in WAL mode, 1 in other modes. */
 const WRITE_VERSION_AT = 18;
 
 /**
- * Refuses a restored backup that has the write-ahead log of the file that it replaced. SQLite would copy the pages of that log into
- * the backup, and so destroy it. A backup is not in WAL mode. A file gets this mode before its log exists.
+ * Refuses a restored backup that lies beside the write-ahead log of the file that it replaced. SQLite would copy the pages of
+ * that log into the backup, and destroy it. Such a backup is recognised by its mode: it has a log, but is not in WAL mode.
+ * SQLite sets the mode of a file before it creates the log, so this never happens otherwise.
  */
 function refuseForeignLog(path: string): void {
   // The path may be a link to a file that does not exist yet.

@@ -27,15 +27,15 @@ type WaitingForCommit = { resolve: () => void; reject: (error: unknown) => void 
 type Group = {
   since: number;
   done: WaitingForCommit[];
-  /** Why SQLite has rolled all of them back. */
+  /** The reason, if SQLite has rolled back the whole group. */
   lost: DatabaseUnavailableError | null;
 };
 
 /**
  * The only connection that writes, with group commit. Transactions use it one after the other. Waiting tenants are served round
- * robin. Transactions that arrive within one turn of the event loop are committed together,
- * because flushing a commit to the disk takes longer than most work. Each is a savepoint of one SQLite transaction, and resolves
- * only after the commit is on the disk. A rollback affects one of them. If the commit fails, all of them fail.
+ * robin. Transactions that arrive within one turn of the event loop form a group and are committed together, because flushing a
+ * commit to the disk takes longer than most work. Each transaction of a group is a savepoint of one SQLite transaction, and
+ * resolves only after the commit is on the disk. A rollback affects one transaction. If the commit fails, the whole group fails.
  */
 export class SqliteWriter {
   readonly #handle: SqliteHandle;
@@ -151,7 +151,8 @@ export class SqliteWriter {
       throw error;
     }
     if (isFirst) this.#release();
-    // The work may have failed because of what it saw of other transactions in the group. Those must be committed first.
+    // The work may have failed because of what earlier transactions of the group wrote. They must be committed before the caller
+    // learns of the failure.
     else await this.#waitForCommit(group);
   }
 
@@ -260,7 +261,7 @@ class SqliteTransaction {
     this.#operations = operations;
   }
 
-  /** Of several statements that were started together, one may come after the end, because another one failed. */
+  /** A statement may come after the end of the transaction, if it was started together with one that failed. */
   run(sql: string, parameters: readonly unknown[]): QueryResult<never> {
     if (this.#ended) throw new Error('the transaction has ended');
     return this.#operations.run(sql, parameters);

@@ -35,16 +35,19 @@ class Adapter extends SqliteAdapter {
     return true;
   }
 
-  /** Kysely's adapter says that there is one connection. A read would then wait for the end of an open transaction. */
+  /**
+   * There is a connection for reads beside that for writes. With Kysely's default of one, reads would wait for open
+   * transactions.
+   */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
 }
 
 /**
- * SQLite prepares a statement anew whenever a value is bound that its planner has looked at: values that are compared with the
- * condition of a partial index, and limits. That takes longer than running a short query. The planner does not look at a value
- * behind a unary plus, or at a limit that is a sum. Neither changes the value.
+ * Keeps SQLite from preparing a statement again at each execution. SQLite does that if its planner has looked at a bound
+ * value: one that it compared with the condition of a partial index, or a limit. Preparing takes longer than running a short
+ * query. The planner does not look at a value behind a unary plus, or at a limit that is a sum. Neither changes the value.
  *
  * So SQLite uses a partial index only if the text of the query contains the index's condition, see `sql.lit`.
  */

@@ -6,7 +6,7 @@ const MAX_NAMES = 500;
 /** The most statements whose uses are counted. Statements with lists of varying length would otherwise fill the memory. */
 const MAX_COUNTED = 2000;
 
-/** A statement gets a name at this use: preparing rare statements is not worthwhile. */
+/** A statement gets a name when it is used this often. Preparing rare statements is not worthwhile. */
 const MIN_USES = 3;
 
 /** Statements with more parameters get no name. Bulk inserts and long lists are slow anyway, and seldom repeat exactly. */

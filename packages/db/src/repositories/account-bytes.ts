@@ -38,8 +38,8 @@ export async function listLargestAccounts(
 }
 
 /**
- * Adds bytes that an account stored, or subtracts (negative) those of deleted blocks. Call it at the end of a transaction: these rows
- * are its last locks, so that storing and removing spans cannot deadlock.
+ * Adds bytes that an account stored, or subtracts (negative) those of deleted blocks. Call it at the end of a transaction:
+ * these rows are its last locks, so that storing and removing spans cannot deadlock.
  */
 export const addAccountBytes = preparedStatement((db, row: AccountBytes) =>
   db

@@ -40,7 +40,7 @@ const MAX_UNREAD = 10;
 /** The sum of all scopes beyond `MAX_SCOPES`. A scope that is really named `*` is stored under another name. */
 const OTHER_SCOPES = '*';
 
-/** The sum of the keys that sent longest ago, once there are more than are counted separately. */
+/** The sum of the keys that are not counted separately: those beyond the limit, the keys that sent longest ago. */
 const OTHER_KEYS = '*';
 
 type AccountName = Pick<TenantPlace, 'tenantId'> & { accountId: string };
@@ -140,7 +140,7 @@ export async function addAccountTelemetry(
   await addCounts(db, [...merged(moved, known, OTHER_KEYS), ...merged(rows, known, keyId)], {});
 }
 
-/** The rows of the key that sent longest ago, if `keyId` would be one key too many. */
+/** The rows of the key that sent longest ago, if `keyId` is a new key and the limit of keys is reached. */
 function rowsOfFormerKey(known: readonly Row[], keyId: string): Row[] {
   const byKey = Map.groupBy(
     known.filter((row) => row.key_id !== OTHER_KEYS),
@@ -287,12 +287,12 @@ function recordsOf(rows: readonly Row[]): { spans: number; logRecords: number } 
 /** The scopes of which nothing was understood, busiest first. */
 function unreadOf(rows: readonly Row[]): KeyTelemetry['unread'] {
   return [...Map.groupBy(rows, ({ scope }) => scope)]
-    .filter(([scope, own]) => scope !== OTHER_SCOPES && own.every((row) => Number(row.read_records) === 0))
-    .map(([scope, own]) => ({
+    .filter(([scope, scopeRows]) => scope !== OTHER_SCOPES && scopeRows.every((row) => Number(row.read_records) === 0))
+    .map(([scope, scopeRows]) => ({
       scope,
-      ...recordsOf(own),
-      since: own.map((row) => row.first_received_at).reduce((a, b) => (a < b ? a : b)),
-      lastReceivedAt: lastReceived(own),
+      ...recordsOf(scopeRows),
+      since: scopeRows.map((row) => row.first_received_at).reduce((a, b) => (a < b ? a : b)),
+      lastReceivedAt: lastReceived(scopeRows),
     }))
     .toSorted((a, b) => b.spans + b.logRecords - a.spans - a.logRecords)
     .slice(0, MAX_UNREAD);

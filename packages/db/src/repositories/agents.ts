@@ -9,14 +9,17 @@ import type { ObservationSubject } from './runtime-observations.ts';
 import { OTHER, type UsageSeries } from './usage-series.ts';
 
 /**
- * Whether a series is of one agent, and not the sum of all agents beyond the limit of a tenant. In that sum both the agent and the
- * name are `other`, so an agent that calls itself `other` is still listed.
+ * Whether a series is of one agent, and not the sum of all agents beyond the limit of a tenant. In such a sum both the agent and
+ * the name are `other`. In the series of an agent that calls itself `other`, only the agent is.
  */
 function isOfOneAgent(eb: ExpressionBuilder<Tables, 'usage_series'>) {
   return eb.or([eb('agent', '!=', OTHER), eb('name_key', '!=', OTHER)]);
 }
 
-/** An agent in usage series, and one account that reported its calls. `series`: how many series there are of both. */
+/**
+ * An agent in usage series, and one account that reported its calls. `series`: the number of series of this agent and
+ * account.
+ */
 export type AgentAccount = TenantPlace & { agent: string; account: string; firstSeenAt: string; series: number };
 
 /**

@@ -14,7 +14,7 @@ const BATCH_SIZE = 1000;
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
-/** Decisions of one hour that have everything else in common. */
+/** How many decisions of one hour have the same gateway, provider, account, point, mode and outcome. */
 export type DecisionCount = Omit<Selectable<Tables['decision_counts']>, 'tenant_id'>;
 
 /** The decisions of an account about a provider, added up. `providerId` is empty if the gateway lists no such provider. */
@@ -31,7 +31,7 @@ export type SummedDecisions = TenantPlace & {
 /** The decisions of one session. */
 export type SessionDecisions = { sessionId: string; allowed: number; denied: number; lastAt: string };
 
-/** What gateways denied an account of one observation. */
+/** How often one gateway denied one account the subject of an observation. */
 export type ObservationDenials = {
   observationId: string;
   gatewayId: string;
@@ -135,7 +135,7 @@ export async function listAskingAccounts(
   return rows.map(({ provider_id: providerId, account }) => ({ providerId, account }));
 }
 
-/** Notes that a batch of counts is added, in its transaction. @returns false if it was added before */
+/** Stores the id of a batch of counts. Call it in the transaction that adds them. @returns false if the batch was added before */
 export async function insertDecisionBatch(
   db: Database,
   { tenantId }: InTenant,
@@ -212,7 +212,7 @@ const addSessionRows = multiRowStatement((db, rows: readonly SessionDecisions[],
     ),
 );
 
-/** @param sessions existing ones */
+/** @param sessions decisions of sessions that exist */
 export async function addSessionDecisions(
   db: Database,
   { tenantId }: InTenant,
@@ -256,7 +256,7 @@ export async function addObservationDenials(
 
 type DenialFilter = { observationId?: string; gatewayId?: string; since?: string };
 
-/** The last denied first. The scope applies to the observations. */
+/** Denials, the latest first. The scope applies to the observations. */
 export async function listDenials(
   db: Database,
   scope: TenantScope,

@@ -9,8 +9,8 @@ import { wholeTenant } from '../tenancy.ts';
 const KEPT_TABLES = ['tenants', 'audit_events', 'audit_unsealed', 'audit_chain', 'audit_heads'] as const;
 
 /**
- * Tables with rows of a tenant that are erased. Rows come before the rows that they belong to: a session that lost its grants would
- * be incomplete, but grants without their session are never read.
+ * The tables from which the rows of a tenant are erased, in this order. A table comes before the tables that it refers to,
+ * because a foreign key forbids deleting a row that is referred to.
  */
 export const ERASED_TABLES: readonly TableName[] = TABLE_NAMES.filter((table) =>
   (TABLE_KEYS[table] as readonly string[]).includes('tenant_id'),
@@ -54,13 +54,13 @@ export async function markTenantDeleted(db: Database, tenantId: string, now: Dat
     .where('tenant_id', '=', tenantId)
     .where('status', '<>', 'deleted')
     .execute();
-  // Not only their schedules: a running sync would set the next one.
+  // Sets the status as well, because a sync that runs now would schedule the next one.
   await db
     .updateTable('providers')
     .set({ status: 'deleted', next_sync_at: null, updated_at: time })
     .where('tenant_id', '=', tenantId)
     .execute();
-  // Not deleted, so that a platform administrator can still introspect a session: it is not active.
+  // Disabled and not deleted, so that a platform administrator can still introspect a session, and learns that it is not active.
   await db
     .updateTable('gateways')
     .set({ status: 'disabled', updated_at: time })
@@ -72,7 +72,7 @@ export async function markTenantDeleted(db: Database, tenantId: string, now: Dat
   forgetApiKeys(db, { tenantId });
 }
 
-/** The deleted tenants whose data are not known to be erased, the first deleted first. */
+/** The deleted tenants whose data are not completely erased, in the order of their deletion. */
 export async function listTenantsToErase(db: Database): Promise<{ tenantId: string; deletedAt: string }[]> {
   const rows = await db
     .selectFrom('tenants')

@@ -35,7 +35,10 @@ export type AccessFilter = {
   roles?: { heldAt: Record<Role, TenantScope>; areHeld: boolean };
 };
 
-/** Keys that are found because another principal rotated a key. A chain of them takes a few statements for each key. */
+/**
+ * The most keys that are followed through rotations by another principal. A chain of such keys takes a few statements for
+ * each key.
+ */
 const MAX_SUCCESSORS = 1000;
 
 /** Keys that are followed in total. */
@@ -222,7 +225,10 @@ async function successorsOf(db: Database, scope: TenantScope, ids: readonly stri
   return successors.toSorted();
 }
 
-/** Ids as rows, passed as one JSON parameter. Materialize them: SQLite would parse the JSON again for each row that it joins. */
+/**
+ * Ids as rows, passed as one JSON parameter. Callers materialize them, because SQLite would parse the JSON for each joined
+ * row.
+ */
 function idsIn(db: Database, ids: readonly string[]): RawBuilder<unknown> {
   const json = JSON.stringify(ids);
   return isPostgres(db)
@@ -297,7 +303,7 @@ function reachesWholeUser(scope: TenantScope): RawBuilder<unknown> {
   return sql`exists (${accepted}) and not exists (${accepted} and not ${inScope(scope, 'held')})`;
 }
 
-/** If the membership derives from the principal who changed the role after the invitation was accepted, that principal comes first. */
+/** `granted_by`: who changed the role, if the access derives from that change; otherwise the inviter. */
 function membershipColumns(source: AccessSource): RawBuilder<unknown> {
   const byRole = derives(source, 'role_granted_by');
   return sql`

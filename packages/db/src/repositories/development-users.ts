@@ -74,9 +74,9 @@ export async function revokeKeysMadeBy(
   userId: string,
   now: Date,
 ): Promise<{ keys: RevokedKey[]; sessions: number }> {
-  const own = await db.selectFrom('credentials').select('id').where('created_by', '=', `user:${userId}`).execute();
+  const created = await db.selectFrom('credentials').select('id').where('created_by', '=', `user:${userId}`).execute();
   const found = new Set<string>();
-  for (let ids = own.map(({ id }) => id); ids.length > 0; ) {
+  for (let ids = created.map(({ id }) => id); ids.length > 0; ) {
     const added = ids.filter((id) => !found.has(id));
     for (const id of added) found.add(id);
     ids = await keysMadeWith(db, added);

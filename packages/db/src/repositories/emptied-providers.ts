@@ -8,8 +8,8 @@ import type { TenantPlace } from '../tenancy.ts';
 export type EmptiedProvider = TenantPlace & { id: string; isInUse: boolean };
 
 /**
- * The discovered providers of a tenant, or those among `ids`, that no longer have observations. `isInUse` says whether a user gave
- * one an inventory item, a credential, an address or a sync schedule, or added it to a gateway.
+ * The discovered providers of a tenant, or those among `ids`, that no longer have observations. `isInUse` says whether a user
+ * gave one an inventory item, a credential, an address or a sync schedule, or added it to a gateway.
  */
 export async function findEmptiedProviders(
   db: Database,

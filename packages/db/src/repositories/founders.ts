@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 
-/** The mark of its founder's identity that a tenant keeps. */
+/** What a tenant keeps of its founder's identity, so that a founder is recognised after being erased. */
 export type FounderMark = { digest: string; sealed: string };
 
 export type StoredFounderMark = { tenantId: string; founderId: string; sealed: string };

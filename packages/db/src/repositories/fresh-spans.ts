@@ -48,12 +48,12 @@ export function selectFreshSpans<Span extends BlockSpan>(
       reported.set(key, same);
     }
     if (same.length > 0) {
-      const own = same.filter((one) => one.sender === sender);
-      if (own.some((one) => one.digest === digest)) {
+      const sameSender = same.filter((entry) => entry.sender === sender);
+      if (sameSender.some((entry) => entry.digest === digest)) {
         duplicates += 1;
         continue;
       }
-      if (own.length >= MAX_VARIANTS) {
+      if (sameSender.length >= MAX_VARIANTS) {
         rejected.set(span, TOO_MANY_VARIANTS);
         continue;
       }

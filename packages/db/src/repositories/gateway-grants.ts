@@ -135,7 +135,10 @@ async function insertItems(
   }
 }
 
-/** In the order of the index, so that an insert changes each of its pages once. That takes SQLite half the time. */
+/**
+ * The keys of items, in the order of the index: an insert then changes each page of the index once, which takes SQLite half the
+ * time.
+ */
 async function sortedItemKeys(items: readonly GrantedItem[]): Promise<string[]> {
   const keys: string[] = [];
   for await (const batch of inBatches(items, INSERT_BATCH_SIZE)) {

@@ -48,7 +48,7 @@ export async function findGatewaySession(
   return found && { ...found, grants: await readGrants(db, found) };
 }
 
-/** The same without the grants, which may be long. */
+/** A session of a gateway without its grants, which may be long. Also if it is expired or revoked. */
 export async function findSessionSummary(
   db: Database,
   scope: TenantScope,
@@ -79,7 +79,7 @@ const statesOfSessions = multiRowStatement((db, rows: readonly SessionId[], { sc
     .where(inScope(scope)),
 );
 
-/** @param sessions of any tenants, expired and revoked ones too */
+/** The states of those sessions that exist. @param sessions of any tenants, expired and revoked ones too */
 export async function findSessionStates(
   db: Database,
   scope: TenantScope,
@@ -351,7 +351,7 @@ async function revokeActive(
 
 type SessionId = { tenant_id: string; id: string };
 
-/** A tenant may have 10,000 open sessions, and SQLite answers synchronously. So a statement changes some of them. */
+/** A tenant may have 10,000 open sessions, and SQLite answers synchronously. So each statement changes only some of them. */
 const revokeRows = multiRowStatement(
   (db, rows: readonly SessionId[], { time, reason }: { time: string; reason: RevokedReason }) =>
     db

@@ -56,7 +56,8 @@ export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<Cla
 }
 
 /**
- * Stores the answer of the request that holds the key, and counts its bytes. Returns false if another request holds the key by now.
+ * Stores the answer of the request that holds the key, and counts its bytes. Returns false if another request holds the key
+ * by now.
  */
 export function keepAnswer(
   db: Database,

@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import type { Granter } from './memberships.ts';
 
-/** That a sign-in with the verified email of a user may replace the identity of the user. */
+/** A permission: a sign-in with the verified email of a user may replace the identity of the user. */
 export type Relink = { until: string; allowedBy: string; allowedByKey: string | null };
 
-/** What is allowed at this time, if anything. */
+/** The permission that is in force now, if there is one. */
 export async function findIdentityRelink(db: Database, userId: string, now: Date): Promise<Relink | undefined> {
   const row = await db
     .selectFrom('users')

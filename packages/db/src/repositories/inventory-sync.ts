@@ -182,7 +182,7 @@ export async function countFailedSyncs(
 
 type KnownItemsFilter = {
   providerId: string;
-  /** The last item of the batch before. */
+  /** The last item of the previous batch. */
   after: Pick<KnownItem, 'kind' | 'nameKey'> | null;
   limit: number;
 };
@@ -361,7 +361,7 @@ export async function markHeldItemsMissing(
   return rows.map(({ id }) => id);
 }
 
-/** Makes the items available again that became missing at a time, and that nothing changed since. @returns their ids */
+/** Makes items available again: those that became missing at a time and did not change since. @returns their ids */
 export async function restoreMissingItems(
   db: Database,
   scope: TenantScope,
@@ -391,7 +391,7 @@ function isHeld({ providerId, kinds }: ItemsOfKinds) {
     ]);
 }
 
-/** Stores that a sync found items, unchanged, which the one before had not found. */
+/** Stores that a sync found unchanged items that the previous sync had not found. */
 export async function markItemsListed(
   db: Database,
   scope: TenantScope,
@@ -405,8 +405,8 @@ export async function markItemsListed(
 }
 
 /**
- * Stores that the current sync does not find items any more: they were last seen at the provider's previous sync. To be called
- * before `markSynced`.
+ * Stores that the current sync no longer found items. They were last seen at the provider's previous sync, so call this before
+ * `markSynced` replaces the time of that sync.
  */
 export async function markItemsUnlisted(db: Database, scope: TenantScope, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;

@@ -75,7 +75,7 @@ export async function findInventoryItem(
   return row && toInventoryItem(row);
 }
 
-/** Those of the given items of a provider that exist, in no particular order. */
+/** The items of a provider among `ids`, in no particular order. */
 export async function findInventoryItems(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -105,7 +105,7 @@ const selectByIds = multiRowStatement(
       .where('tenant_id', '=', tenantId),
 );
 
-/** The item with the key of a name, and so of all its variants. */
+/** The item with the given name key. All variants of a name have the same key. */
 export async function findInventoryItemByKey(
   db: Database,
   scope: TenantScope,
@@ -129,7 +129,10 @@ const MAX_ITEMS_OF_SMALL_FAMILIES = 500;
 /** Items that one statement deletes. */
 const DELETED_AT_ONCE = 500;
 
-/** The items of some families, with the keys of their names, in no particular order. Null if they have too many items to read all. */
+/**
+ * The items of some families, with the keys of their names, in no particular order. Null if they have too many items to read
+ * all.
+ */
 export async function findItemsOfSmallFamilies(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,

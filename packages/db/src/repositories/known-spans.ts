@@ -132,16 +132,16 @@ function wholeTrace(row: TraceRow, unsorted: readonly PartRow[], { sender, maxSp
   const parts = unsorted
     .toSorted((a, b) => Number(isMerged(b)) - Number(isMerged(a)) || (a.part < b.part ? -1 : 1))
     .map((part) => ({ part, index: new SpanIndex(part.spans) }));
-  const own = parts.filter(({ index }) => isOf(sender, index));
-  const spanCount = own.reduce((sum, { index }) => sum + index.count, 0);
-  const calls = spanCount <= maxSpans ? decodeAllCalls(own.map(({ part }) => part.calls)) : null;
+  const partsOfSender = parts.filter(({ index }) => isOf(sender, index));
+  const spanCount = partsOfSender.reduce((sum, { index }) => sum + index.count, 0);
+  const calls = spanCount <= maxSpans ? decodeAllCalls(partsOfSender.map(({ part }) => part.calls)) : null;
   const isComplete = calls !== null;
   return {
     traceId: row.trace_id,
     spanCount,
     isComplete,
     find: (spanId) => parts.flatMap(({ index }) => spansWithId(index, spanId)),
-    spans: () => (isComplete ? everySpan(own.map(({ index }) => index)) : []),
+    spans: () => (isComplete ? everySpan(partsOfSender.map(({ index }) => index)) : []),
     calls: calls ?? [],
     row,
     unmerged: unmergedOf(unsorted),

@@ -21,8 +21,8 @@ export type SeenSubject = TenantPlace & {
 type DeclarationKey = { subTenant: string; provider: string; kind: InventoryKind; nameFamily: string };
 
 /**
- * Finds out which subjects of a tenant are declared by active manifests, of the subject's place or of the whole tenant. An agent's
- * manifest also declares the agent of its name, at every provider.
+ * Finds out which subjects of a tenant are declared by active manifests, of the subject's place or of the whole tenant. An
+ * agent's manifest also declares the agent of its name, at every provider.
  *
  * @param tenant the tenant of all subjects
  * @returns a function that says whether one of these subjects is declared
@@ -39,27 +39,30 @@ export async function manifestDeclarations(
   return (subject) => isUsed(subject) || isAgent(subject);
 }
 
-/** Only manifests of a sub-tenant may use the names and aliases of its providers, see `mayNameProvider`. */
+/**
+ * Finds which subjects manifests declare. Only manifests of a sub-tenant may use the names and aliases of the sub-tenant's
+ * providers, see `mayNameProvider`.
+ */
 async function declaredUses(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   subjects: readonly SeenSubject[],
 ): Promise<(subject: SeenSubject) => boolean> {
   // Most providers occur in no manifest. Their names need no look-up.
-  const called = new Set(subjects.flatMap(({ provider }) => manifestReferences(provider, { byName: true })));
-  const rowsOfCalled = [...called].map((provider) => ({ provider }));
+  const references = new Set(subjects.flatMap(({ provider }) => manifestReferences(provider, { byName: true })));
+  const referenceRows = [...references].map((provider) => ({ provider }));
   const declaredOf = new Set(
-    (await selectDeclaredProviders(db, rowsOfCalled, { tenantId })).map(({ provider }) => provider),
+    (await selectDeclaredProviders(db, referenceRows, { tenantId })).map(({ provider }) => provider),
   );
   if (declaredOf.size === 0) return () => false;
   const wanted = new Map<string, DeclarationKey>();
-  for (const one of subjects.flatMap(declarationKeysOf)) if (declaredOf.has(one.provider)) wanted.set(keyOf(one), one);
+  for (const key of subjects.flatMap(declarationKeysOf)) if (declaredOf.has(key.provider)) wanted.set(keyOf(key), key);
   const declared = Map.groupBy(await selectDeclarations(db, [...wanted.values()], { tenantId }), keyOf);
   const ruleOf = coverageRules();
   return (subject) => {
     const coverageOf = ruleOf(subject.provider, subject.kind);
     const covers = (key: string) => coverageOf(key, subject.nameKey)?.doubtful === false;
-    return declarationKeysOf(subject).some((one) => declared.get(keyOf(one))?.some(({ nameKey }) => covers(nameKey)));
+    return declarationKeysOf(subject).some((key) => declared.get(keyOf(key))?.some(({ nameKey }) => covers(nameKey)));
   };
 }
 
@@ -77,7 +80,7 @@ async function agentsWithManifest(
   return (subject) => agentsOf(subject).some((agent) => named.has(JSON.stringify(agent)));
 }
 
-/** The agents whose manifests declare a subject: none if it is no agent. */
+/** The agents whose manifests declare a subject. Empty if the subject is not an agent. */
 function agentsOf({ kind, nameKey: name, subTenantId }: SeenSubject): NamedAgent[] {
   if (kind !== 'agent') return [];
   return [...new Set(['', subTenantId ?? ''])].map((subTenant) => ({ subTenant, name }));
@@ -136,8 +139,8 @@ function declarationKeysOf({ provider, kind, nameKey, subTenantId }: SeenSubject
   const places = [...new Set([null, subTenantId])];
   return places.flatMap((place) => {
     const subTenant = place ?? '';
-    const called = manifestReferences(provider, { byName: mayNameProvider({ subTenantId: place }, provider) });
-    return called.map((one) => ({ subTenant, provider: one, kind, nameFamily: family }));
+    const references = manifestReferences(provider, { byName: mayNameProvider({ subTenantId: place }, provider) });
+    return references.map((reference) => ({ subTenant, provider: reference, kind, nameFamily: family }));
   });
 }
 

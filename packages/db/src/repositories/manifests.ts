@@ -162,8 +162,8 @@ export async function endManifest(
 }
 
 /**
- * Stores what a version declares: removes what the version before it declared and this one does not, takes over the rest, and adds
- * what is new.
+ * Stores what a version declares: removes what the version before it declared and this one does not, takes over the rest, and
+ * adds what is new.
  *
  * @param changes see {@link compareDeclarations}
  * @param before the version before it, if there is one

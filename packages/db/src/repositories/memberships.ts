@@ -221,7 +221,12 @@ export async function insertMembership(
   return toMembership(row);
 }
 
-/** Changes the role of a membership. A pending one gets another inviter with it; for an accepted one `granter` is who changes the role. */
+/**
+ * Changes the role of a membership.
+ *
+ * @param change.invitation for a pending membership: its new inviter and expiry
+ * @param change.granter for an accepted membership: who changes the role
+ */
 export async function updateMembership(
   db: Database,
   scope: TenantScope,

@@ -153,7 +153,11 @@ export async function listModelSubjects(
   return pageOf(rows, page.limit, toSubject, timeKey);
 }
 
-/** Sets the models that recommendations of a tenant are about. @throws DuplicateKeyError if another one of the kind is open about it */
+/**
+ * Sets the models that recommendations of a tenant are about.
+ *
+ * @throws DuplicateKeyError if another recommendation of the same kind is open about the same model
+ */
 export async function setModelSubjects(
   db: Database,
   { tenantId }: InTenant,

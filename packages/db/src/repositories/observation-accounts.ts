@@ -12,7 +12,7 @@ export type AccountCounts = { occurrences: number; errors: number };
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 type CountedRow = AccountCounts & { observationId: string };
 
-/** What an account reported of some observations, by their ids. Those of which it reported nothing are missing. */
+/** What an account reported of some observations, by their ids. Observations of which it reported nothing are left out. */
 export async function findAccountCounts(
   db: Database,
   { tenantId }: InTenant,

@@ -74,7 +74,7 @@ async function listByCreation(
 /** Clocks of processes differ by less than this, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
-/** What observations can be sorted by, beside their creation. */
+/** What observations can be sorted by, besides their creation. */
 export type ObservationOrder =
   | 'last_seen_at'
   | 'first_seen_at'
@@ -89,11 +89,11 @@ export type ObservationOrder =
  * Sorts by another order than that of creation. No index serves it, because most of these values change with every span. So the
  * caller makes sure that there are few observations in `scope`.
  *
- * The value changes while a client reads page after page, and a row can move from below the position of the client to
- * above it. So behind the last row come all rows that changed since the first page, in the order of creation, which never
- * changes. A row that did not change is read exactly once in the first part; a row that changed is read in the second.
+ * Values change while a client reads page after page, so a row may move to a page that was read already, and would be missed. For
+ * this reason the list has a second part: all rows that changed since the first page, in the order of creation, which never
+ * changes. A row that did not change is read exactly once, in the first part. A row that changed is read in the second part.
  *
- * @param now when the first page is read; later pages have it in their key
+ * @param now the time when the first page is read. Later pages have that time in their key.
  */
 export async function selectSortedObservations(
   db: Database,
@@ -250,7 +250,10 @@ export type ObservationGroup = {
   lastSeenAt: string;
 };
 
-/** All groups of the selected observations. An observation is in the group of each agent that called it. In no particular order. */
+/**
+ * All groups of the selected observations. An observation is in the group of each agent that called it. In no particular
+ * order.
+ */
 export async function groupObservations(
   db: Database,
   scope: TenantScope,
@@ -285,7 +288,7 @@ export async function groupObservations(
   return [...groups.values()];
 }
 
-/** The agents that called what an observation is about, as a JSON list. */
+/** The agents that used the subject of an observation, as a JSON list. */
 function agentsAsJson(db: Database) {
   const list = isPostgres(db)
     ? sql`coalesce(json_agg(distinct series.agent)::text, '[]')`
@@ -331,10 +334,10 @@ function hasRisk(level: RiskLevel): Expression<SqlBool> {
   return sql<SqlBool>`risk like ${sql.lit(`%"level":"${level}"%`)}`;
 }
 
-/** What comes last first. */
+/** In ascending order of their rank, so lists begin with `open`. */
 const STATUSES = ['resolved', 'approved', 'ignored', 'rejected', 'open'] as const;
 
-/** A digit that is the higher, the later in the list the condition is that a row meets. */
+/** The number (from 1) of the first condition that a row meets, as a digit; 0 if it meets none. */
 function rankOf(conditions: readonly Expression<SqlBool>[]) {
   const cases = conditions.map((condition, index) => sql`when ${condition} then ${sql.lit(String(index + 1))}`);
   return sql<string>`case ${sql.join(cases, sql` `)} else '0' end`;
@@ -343,18 +346,18 @@ function rankOf(conditions: readonly Expression<SqlBool>[]) {
 function orderOf(db: Database, order: ObservationOrder): SortOrder {
   if (order !== 'reviewed_at') return ORDERS[order];
   const review = isPostgres(db) ? sql`review::json` : sql`review`;
-  // What has no decision comes last.
+  // Observations without a review come last.
   return { value: sql`coalesce(${review} ->> 'reviewedAt', '')` };
 }
 
 const ORDERS: Record<Exclude<ObservationOrder, 'reviewed_at'>, SortOrder> = {
   last_seen_at: { value: sql`last_seen_at` },
   first_seen_at: { value: sql`first_seen_at` },
-  // Those with the same risk by their last sight.
+  // Observations with the same risk are sorted by their last sight.
   risk: {
     value: sql`${rankOf(LEVELS.map(hasRisk))} || last_seen_at`,
   },
-  // All numbers of calls have 17 digits then.
+  // The added constant gives all numbers 17 digits, so that they sort as texts.
   calls: { value: sql`cast(10000000000000000 + occurrences as text)` },
   name: { value: sql`lower(name)`, isAscending: true },
   provider: {

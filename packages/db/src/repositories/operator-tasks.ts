@@ -157,7 +157,7 @@ export type LastTask = {
   subjectId: string;
   isUnfinished: boolean;
   completedAt: string | null;
-  /** The same without tasks that were no longer needed before a person claimed them. */
+  /** Like `completedAt`, but without tasks that were closed as no longer needed before a person claimed them. */
   completedByPersonAt: string | null;
 };
 
@@ -217,7 +217,7 @@ export async function openOperatorTask(
   await openOperatorTasks(db, place, about, now);
 }
 
-/** The same for many tasks of one kind in one tenant, about different subjects of one type. */
+/** {@link openOperatorTask} for many tasks of one kind in one tenant, about different subjects of one type. */
 export async function openOperatorTasks(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,

@@ -7,13 +7,13 @@ import { firstKeys, type SortOrder, selectFromAll, sortsAfter } from '../sorted-
 import type { TenantScope } from '../tenancy.ts';
 import { findListedProviders, type ProviderFilter, providerConditions } from './providers.ts';
 
-/** What providers can be sorted by, beside their creation. */
+/** What providers can be sorted by, besides their creation. */
 export type ProviderOrder = 'name' | 'kind' | 'status' | 'health' | 'inventory_synced_at';
 
-/** As people see it. */
+/** The name that people see. */
 const NAME = sql<string>`coalesce(lower(display_name), name_key)`;
 
-/** Those with the same value by their name. */
+/** Providers with the same value are sorted by name. */
 const ORDERS: Record<ProviderOrder, SortOrder> = {
   name: { value: NAME, isAscending: true },
   kind: { value: sql`kind || ' ' || ${NAME}`, isAscending: true },

@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts';
 import { scopeOf, type TenantPlace, type TenantScope } from '../tenancy.ts';
 import { toCredential } from './credentials.ts';
 
-/** `header:x-name`: sent in this header beside the current secret. The name is in lower case. */
+/** `header:x-name`: sent in this header, in addition to the current secret. The name is in lower case. */
 export type SecretSlot = 'current' | 'standby' | HeaderSlot;
 type HeaderSlot = `header:${string}`;
 
@@ -298,7 +298,7 @@ function selectHeaders(db: Database, scope: TenantScope, providerId: string) {
     .execute();
 }
 
-/** None if the secret was erased. */
+/** One sealed secret, or an empty list if the secret was erased. */
 function toSealed(row: Selectable<Tables['credentials']>, now: Date): SealedSecret[] {
   const { secret: sealed, header, scheme, bound_url: boundUrl } = row;
   if (sealed === null || header === null) return [];

@@ -14,8 +14,8 @@ type AskedUse = { providerId: string; account: string };
 type UseRow = ProviderUse & { providerId: string };
 
 /**
- * The first uses of some providers of a tenant: by the given accounts, and the very first one. Returns a look-up by the provider's
- * id.
+ * The first uses of some providers of a tenant: by the given accounts, and the very first one. Returns a look-up by the
+ * provider's id.
  */
 export async function findProviderUses(
   db: Database,

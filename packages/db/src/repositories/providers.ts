@@ -308,7 +308,7 @@ export async function updateProvider(
  */
 async function insertAliases(db: Database, provider: Provider): Promise<void> {
   const { tenant_id, sub_tenant_id } = placeColumns(provider);
-  const own = caseFolded(provider.name);
+  const nameKey = caseFolded(provider.name);
   const aliases = provider.aliases.map((alias) => ({
     alias_key: caseFolded(alias),
     alias_family: rewrittenName(alias),
@@ -319,7 +319,7 @@ async function insertAliases(db: Database, provider: Provider): Promise<void> {
     .select('provider_id as id')
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
-    .where('alias_key', 'in', [own, ...keys])
+    .where('alias_key', 'in', [nameKey, ...keys])
     .unionAll(
       db
         .selectFrom('providers')
@@ -340,8 +340,8 @@ async function insertAliases(db: Database, provider: Provider): Promise<void> {
 }
 
 /**
- * The providers whose sync is due, the longest overdue first: at most `limit`, and at most `perTenant` of each tenant. So a tenant
- * with many slow providers does not hide those of others.
+ * The providers whose sync is due, the longest overdue first: at most `limit`, and at most `perTenant` of each tenant. So a
+ * tenant with many slow providers does not hide those of others.
  */
 export async function findProvidersDueForSync(
   db: Database,
@@ -420,7 +420,7 @@ export async function setHealth(
     .execute();
 }
 
-/** A provider that stays unhealthy keeps the time since when it is. */
+/** A provider that stays unhealthy keeps its `unhealthy_since`. */
 function healthColumns({ health, healthReason }: Pick<Provider, 'health' | 'healthReason'>, now: Date) {
   const isHealthy = health === 'healthy' || health === 'unknown';
   const since = sql<string | null>`coalesce(unhealthy_since, ${now.toISOString()})`;

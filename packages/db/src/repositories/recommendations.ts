@@ -72,7 +72,7 @@ export type RecommendationSelection = {
   status?: string | null | undefined;
   kind?: string | null | undefined;
   providerId?: string | null | undefined;
-  /** Only those that are based on this observation. */
+  /** Only recommendations that are based on this observation. */
   observationId?: string | null | undefined;
   /** Only open ones that wait for a review, or only open ones that do not. */
   needsReview?: boolean | null | undefined;
@@ -101,7 +101,7 @@ export async function listRecommendationsOfAll(
   return { items: await withObservationIds(db, rows), next };
 }
 
-/** The recommendations that are based on an observation. `cross join`: SQLite would otherwise start with those of the tenant. */
+/** The recommendations that are based on an observation. Without `cross join` SQLite would start with all those of the tenant. */
 function basedOn(observationId: string): RawBuilder<Row> {
   return sql<Row>`(
     select recommendation.* from runtime_observations as observation
@@ -294,7 +294,7 @@ export async function findOpenRecommendationsOfSubject(
   return rows.map((row) => toRecommendation(row, []));
 }
 
-/** The same for many subjects of a tenant's providers. */
+/** {@link findOpenRecommendationsOfSubject} for many subjects of a tenant's providers. */
 export async function findOpenRecommendationsOfSubjects(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -329,7 +329,7 @@ export async function findOpenRecommendation(
   return found && findRecommendation(db, scope, found.id);
 }
 
-/** Adds observation ids to recommendations. A recommendation may have any number of them, of which it reads the first. */
+/** Adds to each recommendation the ids of its first {@link MAX_OBSERVATIONS_SHOWN} observations. */
 export async function withObservationIds(db: Database, rows: Row[]): Promise<Recommendation[]> {
   const recommendations: Recommendation[] = [];
   for await (const batch of inBatches(rows, BATCH_SIZE)) {

@@ -76,7 +76,7 @@ export type RecordName = {
 
 type Row = { tenant_id: string; id: string; name: string | null; parent_id: string | null; is_deleted: number };
 
-/** The names of some records of one type, of those that are in `scope`. */
+/** The names of records of one type. Records outside of `scope` are left out. */
 export async function findRecordNames(
   db: Database,
   scope: TenantScope,

@@ -34,7 +34,10 @@ type Row = Selectable<Tables['service_accounts']>;
 /** Metadata members of one insert. A statement takes a limited number of parameters; 16 KiB of metadata can exceed it. */
 const BATCH_SIZE = 500;
 
-/** The accounts with this id that are not deleted. Ids are only unique in a tenant. Returns at most two, since that is ambiguous. */
+/**
+ * The accounts with this id that are not deleted. Ids are only unique in a tenant. Returns at most two, since that is
+ * ambiguous.
+ */
 export async function findServiceAccounts(
   db: Database,
   scope: TenantScope,

@@ -8,8 +8,8 @@ import { toProvider } from './providers.ts';
 const PAGE_SIZE = 200;
 
 /**
- * The providers of sub-tenants of which a session may still be open, in pages, in the order of their ids. Deleted providers are
- * among them.
+ * The providers of sub-tenants that a session may grant which is still open. In pages, in the order of their ids, with deleted
+ * providers.
  */
 export async function* subTenantProvidersInSessions(
   db: Database,

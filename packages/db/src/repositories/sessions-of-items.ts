@@ -13,8 +13,8 @@ export type SessionReference = TenantPlace & Pick<GatewaySession, 'id' | 'gatewa
 const BATCH_SIZE = 500;
 
 /**
- * Revokes the active sessions that grant one of some items, because these are blocked. Indexes find the sets that contain an item,
- * and the sessions of each set. Returns the revoked sessions, oldest first.
+ * Revokes the active sessions that grant one of some items, because these are blocked. Indexes find the sets that contain an
+ * item, and the sessions of each set. Returns the revoked sessions, oldest first.
  *
  * @param scope the whole tenant of the provider, since gateways in any place of the tenant may list it
  */

@@ -190,6 +190,6 @@ function textOf(span: FoundSpan, reader: BlockReader, { common, times }: { commo
   const { line, resource, scope } = reader.read(span.offset, span.length);
   const parent = span.parentSpanId === null ? 'null' : `"${span.parentSpanId}"`;
   const ids = `"traceId":"${span.place.trace_id}","spanId":"${span.spanId}","parentSpanId":${parent}`;
-  const own = `"startTime":"${span.startTime}",${times}${line.slice(1, -1)}`;
-  return `{${ids},${own},"scope":${scope},"resource":${resource},${common},"conflicting":${span.isConflicting}}`;
+  const members = `"startTime":"${span.startTime}",${times}${line.slice(1, -1)}`;
+  return `{${ids},${members},"scope":${scope},"resource":${resource},${common},"conflicting":${span.isConflicting}}`;
 }

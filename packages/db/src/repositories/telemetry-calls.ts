@@ -15,7 +15,7 @@ export type CallSignal = 'span' | 'log';
  */
 const MAX_KEYS_OF_SENDER = 500_000;
 
-/** The most keys that one statement removes then. SQLite removes them without yielding to the event loop. */
+/** The most keys that one statement removes beyond that. SQLite removes them without yielding to the event loop. */
 const REMOVED_AT_ONCE = 500;
 
 /** Whether any stored call at a place was first reported by a log record. */
@@ -83,7 +83,7 @@ export async function insertTelemetryCalls(
   const ofSender = { tenantId: place.tenantId, sender: shared.sender };
   const [count] = await addToCount(db, { ...ofSender, calls: inserted });
   const surplus = (count?.calls ?? 0) - MAX_KEYS_OF_SENDER;
-  // Twice as many as came, so that the number also falls to a limit that was lowered.
+  // Up to twice as many as were added, so that the number also falls after a release has lowered the limit.
   for (let left = Math.min(surplus, 2 * inserted); left > 0; left -= REMOVED_AT_ONCE) {
     await deleteOldestCalls(db, { ...ofSender, before: null, limit: Math.min(left, REMOVED_AT_ONCE) });
   }
@@ -160,7 +160,7 @@ export async function changeCountedCalls(
 
 type ChangedRow = { key: string; countedCall: Buffer };
 
-// The rows exist. SQLite and PostgreSQL have no other statement in common that gives each row its own value.
+// An upsert, although the rows exist: it is the one statement in both dialects that sets another value in each row.
 const changeRows = multiRowStatement(
   (db, rows: readonly ChangedRow[], { tenant_id, sub_tenant_id, now }: PlaceColumns & { now: string }) =>
     db

@@ -90,12 +90,15 @@ const sumsOfBytes = preparedStatement((db, { tenantId }: { tenantId: string }) =
   ]);
 });
 
-/** The name under which the kept answers of a tenant's users are counted, apart from the tenant's own. No tenant has such an id. */
+/**
+ * The name under which the kept answers of a tenant's users are counted, apart from the tenant's own. No tenant has such an
+ * id.
+ */
 export function usersOfTenant(tenantId: string): string {
   return `#users:${tenantId}`;
 }
 
-/** The same for a user without a tenant. */
+/** The name under which the kept answers of a user without a tenant are counted. */
 export function userWithoutTenant(userId: string): string {
   return `#user:${userId}`;
 }

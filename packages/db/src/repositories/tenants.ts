@@ -140,7 +140,7 @@ const newTenantRow = preparedStatement((db, { tenantId, time }: { tenantId: stri
       created_at: time,
       updated_at: time,
     })
-    // Only the row of a deleted tenant is returned as well.
+    // If the tenant exists, its row is returned only if it is deleted.
     .onConflict((conflict) =>
       conflict.column('id').doUpdateSet({ id: tenantId }).where('tenants.deleted_at', 'is not', null),
     )

@@ -74,8 +74,8 @@ type OldTrace = TraceKey & { span_count: number; first_spans: Buffer | null };
 type DeletedBlock = { tenant_id: string; received_from: string; stored_bytes: number };
 
 /**
- * Subtracts the bytes of deleted blocks from the stored bytes of their tenants and accounts. It does so in a fixed order of accounts,
- * so that two transactions cannot deadlock.
+ * Subtracts the bytes of deleted blocks from the stored bytes of their tenants and accounts. It does so in a fixed order of
+ * accounts, so that two transactions cannot deadlock.
  */
 async function subtractBytes(db: Database, blocks: readonly DeletedBlock[], now: Date): Promise<void> {
   const byAccount = Map.groupBy(blocks, (block) => `${block.tenant_id}\n${block.received_from}`);

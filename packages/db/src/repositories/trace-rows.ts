@@ -83,7 +83,7 @@ export const selectTraceRows = multiRowStatement((db, rows: readonly { traceId: 
   const ids = rows.map(({ traceId }) => traceId);
   if (!isPostgres(db)) return ofPlace.where('trace_id', 'in', ids);
   // One look-up for each trace. With `in`, while the statistics of a growing table are old, Postgres reads all traces of the
-  // tenant instead. That takes long, and each trace that anybody stores meanwhile is a serialization conflict.
+  // tenant instead. That takes long, and each trace that is stored in the meantime is a serialization conflict.
   const asked = valueRows<{ trace_id: string }>(ids.map((id) => [id]));
   return db
     .selectFrom(asked.as<'asked'>(sql`asked(trace_id)`))

@@ -70,7 +70,7 @@ export async function addToRollups(db: Database, { tenantId }: InTenant, rollups
     firstAt,
     lastAt,
   }));
-  // Otherwise negative sums would be inserted where there is no row.
+  // Inserts missing rows with zeros first. Otherwise a subtraction would insert a row with negative sums.
   await upsertRows(
     db,
     lowered.map((key) => ({ ...key, ...NO_USAGE })),
@@ -370,14 +370,15 @@ export async function deleteEmptySeries(
   return Number(numDeletedRows);
 }
 
-/** What is added up with one statement: 48 sums of each series. In milliseconds. */
+/** The time range that one statement adds up, in milliseconds: 48 sums of each series. */
 const ADDED_AT_ONCE: Record<Period, number> = { hour: 48 * HOUR_MS, day: 48 * 24 * HOUR_MS };
 
 /**
- * Adds the sums of some series to another one, and deletes these series. Their own sums are not read any more. {@link deleteRollupsOf}
- * removes them later, because it takes twice as long as everything else.
+ * Adds the sums of some series to another one, and deletes these series. Their own sums are not read any more.
+ * {@link deleteRollupsOf} removes them later, because it takes twice as long as everything else.
  *
- * Spans with old times make thousands of sums of a series, and SQLite answers synchronously, so this adds a few of them at a time.
+ * Spans with old times make thousands of sums of a series, and SQLite answers synchronously, so this adds a few
+ * of them at a time.
  */
 export async function mergeRollups(
   db: Database,

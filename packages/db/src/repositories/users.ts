@@ -220,8 +220,8 @@ export async function discardRegistration(db: Database, id: string, now: Date): 
 }
 
 /**
- * Deletes a user: personal data are erased, and a tombstone stays, so that the id is never reused. Returns the tombstone. The caller
- * deletes memberships and identities before.
+ * Deletes a user: personal data are erased, and a tombstone stays, so that the id is never reused. Returns the tombstone. The
+ * caller deletes memberships and identities before.
  */
 export async function eraseUser(db: Database, id: string, now: Date): Promise<User | undefined> {
   const row = await db
@@ -261,8 +261,8 @@ export async function touchUser(db: Database, id: string, now: Date): Promise<vo
 }
 
 /**
- * Deletes at most `limit` users who registered before `createdBefore`, never signed in, and have no membership. No tombstone stays.
- * Platform administrators are kept, and so are disabled users, who could otherwise register again.
+ * Deletes at most `limit` users who registered before `createdBefore`, never signed in, and have no membership. No tombstone
+ * stays. Platform administrators are kept, and so are disabled users, who could otherwise register again.
  */
 export async function deleteUnclaimedUsers(db: Database, createdBefore: string, limit: number): Promise<string[]> {
   const unclaimed = db
@@ -298,17 +298,17 @@ export function toAccount(row: Row): Account {
 }
 
 /**
- * The key by which emails are compared. Only ASCII letters become lower case. Unicode case folding would make two addresses equal
- * that a mail server keeps apart (the Kelvin sign becomes `k`), and the owner of one could sign in as the other. An internationalised
- * domain is compared by its ASCII form, because identity providers send either.
+ * The key by which emails are compared. Only ASCII letters become lower case. Unicode case folding would make two addresses
+ * equal that a mail server keeps apart (the Kelvin sign becomes `k`), and the owner of one could sign in as the other. An
+ * internationalised domain is compared by its ASCII form, because identity providers send either.
  */
 function emailKey(email: string): string {
   return asciiLowerCase(withAsciiDomain(email));
 }
 
 /**
- * The condition that a user has an accepted membership in `scope`. In {@link EVERYWHERE}, users without membership pass as well. The
- * subquery is written so that both dialects evaluate it for each user, instead of joining or listing all members.
+ * The condition that a user has an accepted membership in `scope`. In {@link EVERYWHERE}, users without membership pass as
+ * well. The subquery is written so that both dialects evaluate it for each user, instead of joining or listing all members.
  */
 function isMember(scope: TenantScope): Expression<SqlBool> {
   if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
@@ -317,13 +317,16 @@ function isMember(scope: TenantScope): Expression<SqlBool> {
     where user_id = users.id and accepted_at is not null and ${inScope(scope, 'memberships')} limit 1)`;
 }
 
-/** The same condition, evaluated as a list of all members. */
+/** The condition of {@link isMember}, evaluated as a list of all members. */
 function isListedMember(scope: TenantScope): Expression<SqlBool> {
   return sql<SqlBool>`users.id in (
     select user_id from memberships where accepted_at is not null and ${inScope(scope, 'memberships')})`;
 }
 
-/** Whether at most {@link MAX_MEMBERS_SORTED} memberships in `scope` are accepted. False if a place of the scope names no tenant, since no index can tell. */
+/**
+ * Whether at most {@link MAX_MEMBERS_SORTED} memberships in `scope` are accepted. False if a place of the scope names no
+ * tenant, since no index can tell.
+ */
 async function areFewMembers(db: Database, scope: TenantScope): Promise<boolean> {
   let left = MAX_MEMBERS_SORTED;
   for (const place of scope) {

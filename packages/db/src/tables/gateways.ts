@@ -42,8 +42,10 @@ export type GatewayTables = {
       provider_ids: Generated<Json | null>;
       metadata: Json;
     };
-  /** Decisions by hour, outcome and who asked for them. */
-  /** The place is that of the gateway. */
+  /**
+   * How many decisions were made in an hour, by gateway, provider, account, point, mode and outcome. The place is that of the
+   * gateway.
+   */
   decision_counts: Place & {
     hour: Time;
     gateway_id: string;
@@ -60,7 +62,7 @@ export type GatewayTables = {
     tenant_id: string;
     session_id: string;
     allowed: number;
-    /** Those that would have been denied in the mode `enforce` as well. */
+    /** Includes those that only the mode `enforce` would have denied. */
     denied: number;
     last_at: Time;
   };

@@ -27,7 +27,7 @@ export type GovernanceTables = {
       status: Provider['status'];
       health: Provider['health'];
       health_reason: Generated<string | null>;
-      /** When it was last healthy until; null while it is healthy or unknown. */
+      /** Since when the provider is unhealthy. Null while it is healthy or unknown. */
       unhealthy_since: Generated<Time | null>;
       inventory_synced_at: Time | null;
       /** When the last sync stored which items are `listed`. */
@@ -70,11 +70,17 @@ export type GovernanceTables = {
       /** The changed definition that the last sync found, until a person accepts it. */
       drift: Generated<Json | null>;
       first_seen_at: Time;
-      /** When a sync last found the item. While it is `listed`: when it became listed. If no sync ever found it: when it was declared. */
+      /**
+       * While the item is `listed`: when it became listed. Otherwise: when a sync last found it, or when it was declared if
+       * no sync ever found it.
+       */
       last_seen_at: Time;
       /** Whether the provider's last sync found it. Then it was last seen at the provider's `items_listed_at`. */
       listed: Generated<Flag>;
-      /** The name of the item that had its definition, and that was not listed when a sync found this one. */
+      /**
+       * The former name, probably: that of an item with the same definition that was no longer listed when a sync found this
+       * one.
+       */
       renamed_from: Generated<string | null>;
     };
   runtime_observations: Place &
@@ -93,14 +99,14 @@ export type GovernanceTables = {
       /** '' if no span reported it. */
       last_trace_id: string;
       last_span_id: string;
-      /** Without its environments, which have a column that is searched. */
+      /** Without the environments, which are in the column `environments` for searches. */
       evidence: Json;
       environments: Generated<Json>;
       risk: Json;
       inventory_item_id: string | null;
       review: Json | null;
       drift: Generated<Json | null>;
-      /** How often decisions did not permit it. */
+      /** How often a decision denied it, or would have in the mode `enforce`. */
       denials: Generated<number>;
       last_denied_at: Generated<Time | null>;
       /** The account that reported it first; '' if no account did. */
@@ -144,7 +150,10 @@ export type GovernanceTables = {
       change: Json;
       applied_by: string | null;
       applied_at: Time | null;
-      /** The calls that were applied as one, and the position among what one of them applied. Null if it is not applied. */
+      /**
+       * Identifies the call that applied it. `apply_order`: its position among all that the call applied. Null if it is not
+       * applied.
+       */
       apply_id: Generated<string | null>;
       apply_order: Generated<number | null>;
       dismissal: Generated<Json | null>;

@@ -26,16 +26,19 @@ export type IdentityTables = {
      * user is erased, until the keys and sessions that they created are revoked.
      */
     development_issuer: Generated<string | null>;
-    /** Who made the user a platform administrator: `user:<id>` or `service_account:<tenant>/<id>`. Null for others, and if it is not known. */
+    /**
+     * Who made the user a platform administrator: `user:<id>` or `service_account:<tenant>/<id>`. Null if that is not known,
+     * and for users who are none.
+     */
     administrator_granted_by: Generated<string | null>;
-    /** The API key that was used for it. */
+    /** The API key of that call. */
     administrator_granted_by_key: Generated<string | null>;
     administrator_granted_at: Generated<Time | null>;
     /** Until when a sign-in with the verified email may replace the identity of the user. Null: it may not. */
     relink_until: Generated<Time | null>;
     /** Who allowed that: `user:<id>` or `service_account:<tenant>/<id>`. */
     relink_allowed_by: Generated<string | null>;
-    /** The API key that was used for it. */
+    /** The API key of that call. */
     relink_allowed_by_key: Generated<string | null>;
   };
   identities: { issuer: string; subject: string; user_id: string; created_at: Time };

@@ -54,7 +54,7 @@ export type RequestTables = {
     caller_request_id: Generated<string | null>;
     /** What a person decided, for an event that records a decision. */
     decision: Generated<AuditEvent['decision']>;
-    /** A MAC made at insertion with a key outside of the database. Null if the event was inserted by something else than this service. */
+    /** A MAC with a key that is not in the database. Null if something else than this service inserted the event. */
     mac: Generated<string | null>;
   };
   /** Events that are not sealed yet. Each is added in the transaction that inserts the event. */

@@ -52,7 +52,7 @@ export type TelemetryTables = {
       models: Generated<string>;
       tools: Generated<string>;
       agents: Generated<string>;
-      /** What its failed calls called, one per line: see trace-rows.ts. */
+      /** The items that its failed calls used, one per line: see trace-rows.ts. */
       failures: Generated<string>;
       /** The index of its first block, if that is small. The format is that of `spans` and `calls` in `trace_blocks`. */
       first_spans: Generated<Buffer | null>;
@@ -74,7 +74,7 @@ export type TelemetryTables = {
   };
   /**
    * The index of a trace's spans: one row for each of its blocks, until rows are merged. See span-index.ts. A small index of the
-   * first block is in the trace's row instead. Most traces have no other.
+   * first block is in the trace's row instead, so most traces have no row here.
    */
   trace_blocks: Place & {
     trace_id: string;
@@ -84,7 +84,10 @@ export type TelemetryTables = {
     /** The calls that the spans report: see trace-calls.ts. */
     calls: Buffer | null;
   };
-  /** A combination of provider, kind, name, agent and account that usage is added up for. Not unique: see migrations/baseline/usage.ts. */
+  /**
+   * A combination of provider, kind, name, agent and account that usage is added up for. `series_key` is not unique: see
+   * migrations/baseline/usage.ts.
+   */
   usage_series: Place & {
     id: string;
     /** A digest of the columns below. Usage is added to the series with this key. */
@@ -117,7 +120,10 @@ export type TelemetryTables = {
     first_at: number;
     last_at: number;
   };
-  /** Prices that a tenant or the platform set, in millionths of a US dollar for a million tokens. Those of the platform have the tenant ''. */
+  /**
+   * Prices that a tenant or the platform set, in millionths of a US dollar for a million tokens. Those of the platform have the
+   * tenant ''.
+   */
   prices: Place &
     Times & {
       id: string;
@@ -136,9 +142,9 @@ export type TelemetryTables = {
     call_key: string;
     /** The signal that reported it first. */
     signal: 'span' | 'log';
-    /** The key under which `counted_call` is, if a log record counted the call. Null for a call that no span can replace. */
+    /** Identifies the log record that counted the call. Null if no span can replace the call. */
     record_key: Generated<string | null>;
-    /** The call that a log record counted, until a span reports it. In the format of `calls` in `trace_blocks`. */
+    /** The call as the log record counted it. Null once a span has replaced it. In the format of `calls` in `trace_blocks`. */
     counted_call: Generated<Buffer | null>;
     /** The account whose signal reported it first, as in `telemetry_call_counts`. */
     sender: Generated<string>;

@@ -26,12 +26,13 @@ export type TenantTables = {
   };
   /** Limits that differ from the defaults. */
   tenant_limits: { tenant_id: string; resource: string; most: number };
-  /** Stored bytes of what is not a record, such as spans and manifests, for each tenant, and changes that are not added up yet. */
+  /** The stored bytes of each tenant that are not bytes of records, such as those of spans and manifests. */
   stored_bytes: { tenant_id: string; bytes: number };
+  /** Changes of `stored_bytes` that are not added up yet. */
   stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
   /**
-   * Bytes of each tenant's records. Triggers write it (migrations/baseline/record-bytes.ts), so it is not copied to another database. On Postgres each
-   * write adds a row, and these are added up later.
+   * Bytes of each tenant's records. Triggers write the table (migrations/baseline/record-bytes.ts), so a move to another database
+   * does not copy it. On Postgres each write adds a row, and the rows are added up later.
    */
   record_bytes: { tenant_id: string; id: Generated<number>; bytes: number };
   /** Stored bytes of the spans of each account. See account-bytes.ts. */

@@ -110,8 +110,8 @@ async function findExactOrBlockingItems(
 }
 
 /**
- * Reads the families of subjects with one statement. But a provider may list thousands of names of one family. Then this reads only
- * the items with exactly the names, and those that can block or allow others.
+ * Reads the families of subjects with one statement. A provider may list thousands of names of one family. In that case it reads
+ * only the items with exactly the names, and those that can block or allow others.
  */
 async function findCandidates(
   db: Database,

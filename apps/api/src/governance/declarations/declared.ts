@@ -26,8 +26,8 @@ export async function findDeclaredState(
 /**
  * What is declared about subjects. A subject is declared if an inventory item decides for its name and is neither retired nor
  * pending. A blocked item declares the subject as forbidden. A subject is also declared if an active manifest of its place or
- * of the whole tenant names it, unless its own item is pending: sessions grant none of it until a person decides about the item. The
- * number of statements does not grow with the number of subjects.
+ * of the whole tenant names it, unless its own item is pending: sessions do not grant it until a person has decided about the
+ * item. The number of statements does not grow with the number of subjects.
  *
  * @param tenant the tenant of all subjects
  * @returns a look-up function

@@ -117,7 +117,7 @@ function vendorsOf(provider: Provider): string[] {
   return [...new Set(vendors.filter((vendor) => vendor !== null))];
 }
 
-/** Whether a model provider is known to be of another vendor than this one, and not of another product of it. */
+/** Whether a model provider is known to belong to another vendor. Products of one vendor count as the same vendor. */
 export function isOfOtherVendor(provider: Provider, vendor: string): boolean {
   const families = vendorsOf(provider).map(productFamily);
   return families.length > 0 && !families.includes(productFamily(canonicalVendor(vendor) ?? vendor));

@@ -48,7 +48,8 @@ export function providerLookup() {
       for (const provider of await findProvidersOfTraffic(db, place, batch)) found.set(provider.id, provider);
     }
     if (suffixes.size > 0) {
-      for (const one of await findDeclaredProvidersByHostSuffix(db, place, [...suffixes])) found.set(one.id, one);
+      for (const provider of await findDeclaredProvidersByHostSuffix(db, place, [...suffixes]))
+        found.set(provider.id, provider);
     }
     return [...found.values()];
   }

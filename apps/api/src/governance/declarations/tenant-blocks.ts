@@ -18,8 +18,8 @@ type TenantBlocks = {
 const NO_BLOCKS: TenantBlocks = { isBlocked: () => false, blocked: [] };
 
 /**
- * Finds what the whole tenant blocks of providers that a sub-tenant declares again. A sub-tenant cannot lift a block of the tenant
- * by a provider of its own. Without providers of a sub-tenant this runs no statement.
+ * Finds what the whole tenant blocks of providers that a sub-tenant declares again. Otherwise a sub-tenant could lift a block
+ * of the tenant by declaring the same provider itself. Without providers of a sub-tenant this runs no statement.
  *
  * @returns a look-up function
  */
@@ -37,7 +37,8 @@ export async function findTenantBlocks(
   const byFamily = Map.groupBy(decisive, familyText);
   const byProvider = Map.groupBy(decisive, ({ providerId }) => providerId);
   return (provider) => {
-    // The sub-tenant's own prefix in front of a model's name does not hide the model.
+    // A model's name may begin with the name of the sub-tenant's provider. The block of the tenant has to recognise it
+    // nevertheless.
     const prefixes = [provider.name, ...provider.aliases];
     const counterparts = counterpartsOf(provider).map((one) => ({ ...one, aliases: [...one.aliases, ...prefixes] }));
     const ruleOf = coverageRules();

@@ -66,8 +66,9 @@ type Limits = Pick<AggregationLimits, 'observations' | 'tenantLimits'>;
 export type DeniedSubject = Pick<NotedDenial, 'providerId' | 'kind' | 'name' | 'account'>;
 
 /**
- * Adds a batch of decisions of a tenant to the counts and to the observations, in a transaction with the tenant's lock. A batch that
- * was added before changes nothing. Calls through the MCP proxy count as calls, unless telemetry reports those of the account.
+ * Adds a batch of decisions of a tenant to the counts and to the observations, in a transaction with the tenant's lock. A batch
+ * that was added before changes nothing. Calls through the MCP proxy count as calls, unless telemetry reports those of the
+ * account.
  *
  * @returns the ids of the observations that count the denials
  */
@@ -160,21 +161,21 @@ async function foldAccount(
     sighting: { ...entry.sighting, ...sumOfDenials(entry.denials), ...sumOfCalls(entry.calls) },
   }));
   const known = new Set((await observed(trx, place, entries)).map(subjectKey));
-  const added = entries.filter(({ sighting, calls }) => calls.length === 0 && !known.has(subjectKey(sighting)));
-  const open = added.length === 0 ? 0 : await countDeniedOnly(trx, place, { account, most: MAX_DENIED_ONLY });
-  const beyond = new Set(added.slice(Math.max(0, MAX_DENIED_ONLY - open)));
-  if (beyond.size > 0) {
+  const newEntries = entries.filter(({ sighting, calls }) => calls.length === 0 && !known.has(subjectKey(sighting)));
+  const openCount = newEntries.length === 0 ? 0 : await countDeniedOnly(trx, place, { account, most: MAX_DENIED_ONLY });
+  const overLimit = new Set(newEntries.slice(Math.max(0, MAX_DENIED_ONLY - openCount)));
+  if (overLimit.size > 0) {
     const full = { of: 'denied names', limit: MAX_DENIED_ONLY, filled: 'account' } as const;
     await openCardinalityTask(trx, place, { sender: account, full }, now);
   }
-  const admitted = entries.filter((entry) => !beyond.has(entry));
+  const admitted = entries.filter((entry) => !overLimit.has(entry));
   await aggregateSightings(
     trx,
     place,
     { sightings: admitted.map(({ sighting }) => sighting), newProviders: new Set(), sender: account, limits },
     now,
   );
-  const idOf = new Map((await observed(trx, place, admitted)).map((one) => [subjectKey(one), one.id]));
+  const idOf = new Map((await observed(trx, place, admitted)).map((row) => [subjectKey(row), row.id]));
   const noted = admitted.flatMap(({ sighting, denials: ofSubject }) => {
     const observationId = idOf.get(subjectKey(sighting));
     // A limit of observations may have left it out.
@@ -224,7 +225,7 @@ function rowOf({ denial, observationId }: { denial: NotedDenial; observationId: 
 
 /** One row for each key, because an upsert cannot change a row twice. Variants of a name are one observation. */
 function merged(rows: DenialRow[], row: DenialRow): DenialRow[] {
-  const same = rows.find((one) => one.observationId === row.observationId && one.gatewayId === row.gatewayId);
+  const same = rows.find((entry) => entry.observationId === row.observationId && entry.gatewayId === row.gatewayId);
   if (same === undefined) return [...rows, row];
   same.denials += row.denials;
   return rows;

@@ -35,9 +35,9 @@ type Admission = {
 
 /**
  * Leaves out sightings that need a new observation or provider beyond the tenant's limit, or beyond the fair share of the
- * sender or its sub-tenant. Sightings of existing observations are always admitted. So are sightings of blocked names. Otherwise a sender
- * could hide the use of a blocked item by filling the limit. A place has at most one observation for each blocked item. Counts the new
- * observations, and opens an operator task if something was left out.
+ * sender or its sub-tenant. Sightings of existing observations are always admitted. So are sightings of blocked names.
+ * Otherwise a sender could hide the use of a blocked item by filling the limit. A place has at most one observation for each
+ * blocked item. Counts the new observations, and opens an operator task if something was left out.
  */
 export async function admitSightings(
   db: Database,
@@ -73,7 +73,7 @@ export async function admitSightings(
           : null;
     if (full !== null) {
       refused.add(observed);
-      // Calls that are taken back were counted as unobserved before.
+      // Subtracts calls that are taken back, because they were counted as unobserved before.
       unobserved[full.filled] += Math.max(0, count - removed.count);
       firstFull ??= full;
       continue;
@@ -89,8 +89,8 @@ export async function admitSightings(
 }
 
 /**
- * Stores discovered providers of which only tokens were reported so far, within the limit of the tenant and the fair share of the
- * sender. The first call at such a provider opens the recommendation to adopt it.
+ * Stores discovered providers for which only tokens were reported so far, within the limit of the tenant and the fair share of
+ * the sender. The first call at such a provider opens the recommendation to adopt it.
  *
  * @returns the stored ones
  */
@@ -109,7 +109,7 @@ export async function storeProvidersOfTokens(
 
 const NONE: ReadonlySet<ObservedSighting> = new Set();
 
-/** The sightings of which an inventory item blocks exactly the name. */
+/** The sightings whose exact name an inventory item blocks. */
 async function findBlocked(
   db: Database,
   place: TenantPlace,

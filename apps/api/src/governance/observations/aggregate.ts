@@ -172,7 +172,7 @@ async function aggregateEach(
     const responseModels = [...new Set([...(former?.evidence.responseModels ?? []), ...sighting.responseModels])];
     return { ...observed, ...place, provider, kind, nameKey, accounts, responseModels };
   });
-  // A denial is no use.
+  // A denial is not a use.
   const [denied, used] = [subjects.filter(isDenialOnly), subjects.filter((subject) => !isDenialOnly(subject))];
   const [declaredOf, blockedAnswersOf, usesOf, formerUsesOf, changeOf] = await together(db, [
     () => findDeclaredStates(db, place, subjects),
@@ -195,8 +195,9 @@ async function aggregateEach(
 }
 
 /**
- * Finds what sightings change in the counts of observations. They take back only calls that the sender reported of this very
- * observation: its other calls may have been left out at a limit, or counted in an observation that was deleted since then.
+ * Finds what sightings change in the counts of observations. A sighting takes back at most the calls that the sender reported
+ * of this observation. Others were never counted in it: they were left out at a limit, or counted in an observation that was
+ * deleted later.
  */
 async function findChanges(
   db: Database,
@@ -226,7 +227,7 @@ function isUnused({ former, observation }: Aggregated): boolean {
   return former.occurrences > 0 && observation.occurrences === 0 && observation.denials === 0;
 }
 
-/** Whether the tasks and recommendations of an observation stay as they are: they depend on these two fields alone. */
+/** Whether the tasks and recommendations of an observation stay as they are. They depend only on `unknown` and `status`. */
 function hasSameState({ former, observation }: Aggregated): boolean {
   return former?.unknown === observation.unknown && former.status === observation.status;
 }

@@ -44,7 +44,7 @@ export async function findObservationsAnsweredBy(
 async function findAnsweredIds(trx: Database, provider: Provider): Promise<AnsweredIds> {
   const byProvider = answeredIds.get(trx) ?? new Map();
   const known = byProvider.get(provider.id);
-  // Another name of the provider may give the models other families.
+  // The families of models depend on the name of their provider, which the transaction may have changed.
   if (known?.name === provider.name) return known.ids;
   const ids = new Map<string, string[]>();
   const families = new Map<string, string>();

@@ -31,8 +31,9 @@ export function findBlockBefore(records: readonly (Block | undefined)[], times: 
 
 /**
  * Opens tasks about uses of blocked subjects. Opens none if a task about the same observation is unfinished, or if a person
- * finished one recently. A task that was cancelled because a block ended prevents no new task, because the subject is blocked
- * anew. The blocking item may be older than that, for example if a more specific item lifted its block for a while.
+ * finished one recently. A cancelled task does not prevent a new one: it was cancelled because the block had ended, and now the
+ * subject is blocked again. The blocking item may be older than the cancelled task, for example if a more specific item lifted
+ * its block for a while.
  */
 export async function openBlockedUseTasks(
   db: Database,

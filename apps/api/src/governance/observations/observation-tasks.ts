@@ -6,7 +6,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 /** The kinds of tasks about observations. */
 const KINDS = ['review_observation', 'investigate_blocked_use'] as const;
 
-/** How long a finished task stays closed, although what it is about goes on. After that, telemetry opens it again. */
+/** How long a finished task stays closed while its cause goes on. After that, telemetry opens a task again. */
 export const REOPEN_AFTER_MS = 24 * 3600 * 1000;
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;

@@ -51,7 +51,7 @@ export async function reevaluateItems(
   return items.filter(({ status }) => status === 'blocked' || status === 'retired' || status === 'pending');
 }
 
-/** The same for an inventory item that was deleted. */
+/** {@link reevaluateItems} for an inventory item that was deleted. */
 export async function reevaluateRemovedItem(
   trx: Database,
   provider: Provider,
@@ -103,7 +103,7 @@ export async function reevaluateDeclared(
 /**
  * Reevaluates the observations of an agent, at all providers, because its first manifest was published or its last one deleted.
  *
- * @returns how many they are
+ * @returns the number of these observations
  */
 export async function reevaluateAgent(db: Database, place: TenantPlace, name: string, now: Date): Promise<number> {
   const families = [{ kind: 'agent', nameFamily: nameFamily('agent', name) }] as const;
@@ -156,7 +156,7 @@ async function reevaluateSubjectsOfItems(
 /**
  * Reevaluates the observations of subjects of a tenant, and of all names that a declaration of one of them may cover.
  *
- * @returns the subjects whose recommendations may change with it
+ * @returns the subjects whose recommendations may change as well
  */
 async function reevaluateSubjects(
   db: Database,

@@ -8,9 +8,9 @@ import { subjectKey } from '../declarations/subject-key.ts';
 import { updateReviewTasks } from './review-task.ts';
 
 /**
- * Opens observations of items that wait for a decision from now on: those that were resolved. If the definition changed, also
- * those that were decided, because the decision was about the former definition. A rejection of the same definition stays. Only
- * observations in the provider's own place. The caller reevaluates the items afterwards.
+ * Opens the observations of items that now wait for a decision. Resolved observations are opened. If the definition of the item
+ * changed, reviewed observations are opened too, because the review was about the former definition. A rejection of the same
+ * definition stays. Only observations in the provider's own place are changed. The caller reevaluates the items afterwards.
  */
 export async function reopenDecisions(
   trx: Database,

@@ -7,7 +7,11 @@ import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { bulkIds, decideEach } from '../bulk.ts';
 import { applyReview } from './service.ts';
 
-/** Stores one decision about many observations, each in a separate transaction. @throws 409 if the number of matches differs from the expected one */
+/**
+ * Stores one decision about many observations, each in a separate transaction.
+ *
+ * @throws 409 if the number of matches differs from the expected one
+ */
 export async function reviewObservations(
   ctx: CallerContext,
   scope: TenantScope,

@@ -122,7 +122,9 @@ async function revoke(
   return revoked;
 }
 
-/** The providers of sub-tenants that declare a provider of the whole tenant again, and of which a session may be open. In pages. */
+/**
+ * The providers of sub-tenants that declare a provider of the whole tenant again, and that an open session may grant. In pages.
+ */
 async function* declaredAgain(
   db: Database,
   provider: Provider,

@@ -40,7 +40,7 @@ export function isBlockedUse({ risk }: Pick<RuntimeObservation, 'risk'>): boolea
 /** The risk factors of an observation, each with its reason in words. The level is the highest level of the factors. */
 export function computeRisk({ provider, item, blockedAnswers, observation, uses }: RiskInputs, now: Date): Risk {
   const { evidence, review, occurrences } = observation;
-  // A sync alone reports an item whose definition changed.
+  // Without calls, the observation comes from a sync or from denied uses.
   const butUsed = occurrences > 0 ? ', but agents use it' : '';
   const factors: Risk['factors'] = [];
   const add = (factor: RiskFactor, reason: string) => factors.push({ factor, reason });

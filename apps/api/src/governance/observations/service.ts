@@ -45,9 +45,9 @@ export async function applyReview(
   const tenantWide = covers(ctx.reach, { tenantId: observation.tenantId, subTenantId: null });
   const reviewedBy = principalName(ctx.principal);
   const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
-  // An approval of a declared subject resolves its observation. It does not count after the declaration is removed.
+  // An approval of a declared subject resolves its observation. The approval does not count after the declaration is removed.
   const { unknown } = observation;
-  // Each further decision may open another recommendation. A rejection does not wait for room: it protects.
+  // Each further decision may open another recommendation, so it needs room for a record. A rejection needs none: it protects.
   if (observation.review !== null && decision !== 'rejected') {
     await ctx.services.tenantLimits.addRecord(trx, observation.tenantId, { content: note });
   }
@@ -130,7 +130,7 @@ async function reevaluateReviewed(
   return observation;
 }
 
-/** The item of an observation that a sync alone reported: it may be pending. Undefined for others, because it decides nothing. */
+/** The item of an observation that only a sync reported. It may be pending. Undefined for observations of calls or denials. */
 async function findUnusedItem(db: Database, observation: RuntimeObservation): Promise<DeclaredState['item']> {
   if (observation.occurrences > 0 || observation.denials > 0) return undefined;
   const provider = await findProvider(db, EVERYWHERE, observation.providerId);

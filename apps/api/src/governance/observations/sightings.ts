@@ -23,7 +23,10 @@ export type Sighting = ObservationSubject & {
   lastSpanId: string | null;
   /** Start of the last call by the sender's clock, so possibly in the future. Empty if no call was added. */
   latest: string;
-  /** Whether a call was added that was not counted before. Otherwise the spans only add details to calls that were counted before. */
+  /**
+   * Whether a call was added that was not counted before. Otherwise the spans only add details to calls that were counted
+   * before.
+   */
   hasNewCall: boolean;
   serviceNames: Set<string>;
   /** The agents that telemetry names as callers. */
@@ -38,7 +41,7 @@ export type Sighting = ObservationSubject & {
   environments: Set<string>;
   /** What told of the calls. */
   source: CallSource;
-  /** Uses that gateways denied. They are no calls. */
+  /** Uses that gateways denied. They do not count as calls. */
   denied?: { count: number; lastAt: string; reasons: ReadonlySet<Denial> };
 };
 

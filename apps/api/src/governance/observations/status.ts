@@ -7,10 +7,14 @@ type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences' | 'd
 
 /**
  * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. Any other
- * observation is undecided in four cases: it is used, denied or pending but not declared; a gateway denied it, and only a manifest
- * declares it; its definition changed; or it was rejected and then seen again. If none of them applies, it is `resolved`. An undecided observation that was `approved` or `open` keeps
- * its status. An undecided observation that was `resolved` becomes `open` and loses its approval, because the declaration that
- * the approval led to is gone.
+ * observation is undecided in four cases:
+ * - It is used, denied or pending, but not declared.
+ * - A gateway denied it, and only a manifest declares it.
+ * - Its definition changed.
+ * - It was rejected and then seen again.
+ *
+ * If none of them applies, it is `resolved`. An undecided observation that was `approved` or `open` keeps its status. An undecided
+ * observation that was `resolved` becomes `open` and loses its approval, because the declaration that the approval led to is gone.
  */
 export function computeStatus(observation: Observed, { unknown, item }: DeclaredState): Decision {
   const { status, review, drift, occurrences, denials } = observation;
@@ -35,8 +39,8 @@ export type UseTimes = { latest: Date; now: Date; hasNewCall: boolean };
 
 /**
  * Whether a subject was used after a decision. The claimed start time is not enough to decide this, because a sender could then
- * hide a use forever. A span that only adds details to an earlier call is no new use, such as the span of an agent whose run
- * ends.
+ * hide a use forever. A span that only adds details to an earlier call, such as the span of an agent whose run ends, is not
+ * a new use.
  */
 export function isUseAfter(decidedAt: string, { latest, now, hasNewCall }: UseTimes): boolean {
   const decided = Date.parse(decidedAt);

@@ -209,9 +209,9 @@ async function rekeySubjects(trx: Database, provider: Provider, now: Date): Prom
     }));
     const open = new Set((await findOpenRecommendationsOfSubjects(trx, provider, moved)).map(recommendationKey));
     const superseded: string[] = [];
-    for (const one of moved.filter(({ isOpen }) => isOpen)) {
-      if (open.has(recommendationKey(one))) superseded.push(one.id);
-      open.add(recommendationKey(one));
+    for (const recommendation of moved.filter(({ isOpen }) => isOpen)) {
+      if (open.has(recommendationKey(recommendation))) superseded.push(recommendation.id);
+      open.add(recommendationKey(recommendation));
     }
     await closeRecommendations(trx, provider, superseded, 'superseded', now);
     await setModelSubjects(trx, provider, batch);

@@ -3,7 +3,8 @@ import { isRejectedAgain, type Rule, type SubjectState } from './rule.ts';
 
 /**
  * Proposed when a sync finds that an item's definition changed. Superseded when the definition changes back or again, or
- * when the item is blocked, retired or deleted. Applied, the item gets the provider's new definition with its digest.
+ * when the item is blocked, retired or deleted. When it is applied, the item gets the provider's new definition with its
+ * digest.
  */
 export const acceptDrift: Rule<SubjectState> = {
   kind: 'accept_drift',
@@ -14,7 +15,7 @@ export const acceptDrift: Rule<SubjectState> = {
     // If it was rejected and seen again, `block_item` is proposed instead.
     const isDecided = ({ status }: RuntimeObservation) => status === 'rejected' || status === 'ignored';
     if (drifted.some((one) => isDecided(one) || isRejectedAgain(one))) return null;
-    // Another approval is another cause: it opens the recommendation again that a person dismissed before.
+    // A new approval is a new cause, so it opens a recommendation again that a person dismissed before.
     const approvals = drifted.flatMap(({ status, review }) =>
       status === 'approved' && review ? review.reviewedAt : [],
     );

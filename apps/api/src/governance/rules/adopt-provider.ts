@@ -9,8 +9,8 @@ export type ProviderState = {
 };
 
 /**
- * Proposed when traffic names a provider that is not declared. Superseded when the provider is declared or deleted.
- * Applied, the provider is active, so gateways can list it. Its base URL is never taken from a span: a person sets it.
+ * Proposed when traffic names a provider that is not declared. Superseded when the provider is declared or deleted. When it is
+ * applied, the provider becomes active, so gateways can list it. Its base URL is never taken from a span: a person sets it.
  */
 export const adoptProvider: Rule<ProviderState> = {
   kind: 'adopt_provider',

@@ -1,8 +1,8 @@
 import { isRejectedAgain, itemWithStatus, type Rule, type SubjectState } from './rule.ts';
 
 /**
- * Proposed when a subject that a person rejected is seen again. Superseded when the inventory blocks it or an item that
- * covers it, or when a later review decides otherwise. Applied, the item is blocked (and created if there is none), and the
+ * Proposed when a subject that a person rejected is seen again. Superseded when the inventory blocks it or an item that covers
+ * it, or when a later review decides otherwise. When it is applied, the item is blocked (and created if there is none), and the
  * sessions that grant it are revoked.
  */
 export const blockItem: Rule<SubjectState> = {

@@ -11,8 +11,8 @@ export type RemovalState = {
 
 /**
  * Proposed when a sync finds none, or less than half, of the available items of a provider. Superseded when a later sync finds
- * enough items, or when the number of items that are not found changes. Applied, the items are missing, which recommends to
- * retire them.
+ * enough items, or when the number of items that are not found changes. When it is applied, the items become missing, and their
+ * retirement is recommended.
  */
 export const confirmRemovals: Rule<RemovalState> = {
   kind: 'confirm_removals',

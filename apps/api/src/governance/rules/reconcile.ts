@@ -106,8 +106,8 @@ async function reconcileBatch(
     subject: subjectOf(provider, kind, name),
   }));
   const openByKey = new Map<string, OpenRecommendation>();
-  for (const one of await findOpenRecommendationsOfSubjects(db, tenant, keys))
-    openByKey.set(recommendationKey(one), one);
+  for (const recommendation of await findOpenRecommendationsOfSubjects(db, tenant, keys))
+    openByKey.set(recommendationKey(recommendation), recommendation);
   const evaluations = states.flatMap((state, index) =>
     SUBJECT_RULES.map((rule): RuleEvaluation => {
       const key = { providerId: state.provider.id, kind: rule.kind, subject: keys[index]?.subject ?? '' };

@@ -2,9 +2,10 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type Change, isRejectedAgain, itemWithStatus, type Rule, type SubjectState } from './rule.ts';
 
 /**
- * Proposed when a subject is used or denied and not declared, or when its item waits for a decision. For a subject that was denied, the
- * declaration of a manifest is not enough, because sessions grant only what the inventory has. Superseded when an item or a manifest
- * declares it. Applied, it is an available item of the provider's inventory; a retired item becomes available again.
+ * Proposed when a subject is used or denied and not declared, or when its item waits for a decision. For a subject that was
+ * denied, the declaration of a manifest is not enough, because sessions grant only what the inventory has. Superseded when an
+ * item or a manifest declares it. When it is applied, the subject becomes an available item of the provider's inventory. A
+ * retired item becomes available again.
  */
 export const registerItem: Rule<SubjectState> = {
   kind: 'register_item',
@@ -27,7 +28,7 @@ export const registerItem: Rule<SubjectState> = {
       reason: pending
         ? `${provider.name} lists the ${kind} ${name}, which was not there at its first sync, or came back after it was retired.${renamed(pending)}`
         : reasonOf(state, undeclared),
-      // Another definition is another cause: it opens the recommendation again that a person dismissed before.
+      // A new definition is a new cause, so it opens a recommendation again that a person dismissed before.
       cause: [approvals.toSorted().at(-1) ?? 'unknown', ...(pending?.schemaDigest ? [pending.schemaDigest] : [])].join(
         ' ',
       ),

@@ -2,7 +2,7 @@ import type { Rule, SubjectState } from './rule.ts';
 
 /**
  * Proposed when a sync no longer finds an item. Superseded when the item comes back, or is retired, blocked or deleted.
- * Applied, the item is retired, and no new session grants it.
+ * When it is applied, the item is retired, and no new session grants it.
  */
 export const retireItem: Rule<SubjectState> = {
   kind: 'retire_item',

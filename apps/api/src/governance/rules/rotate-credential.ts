@@ -14,8 +14,9 @@ export type CredentialState = {
 
 /**
  * Proposed when the current secret expires within 14 days, has expired or was refused, or when a standby secret is stored.
- * Superseded when another secret becomes current, or the provider has none. Applied, the standby secret becomes current.
- * Without a standby secret (a successor), applying skips it as `needs_successor`: only a person can get a new secret from the vendor.
+ * Superseded when another secret becomes current, or the provider has none. When it is applied, the standby secret becomes
+ * current. Without a standby secret (a successor), applying skips it as `needs_successor`: only a person can get a new secret
+ * from the vendor.
  */
 export const rotateCredential: Rule<CredentialState> = {
   kind: 'rotate_credential',

@@ -18,7 +18,7 @@ export type Proposal = {
 };
 
 /**
- * A rule says for a state what it proposes, or null. A recommendation opens when its rule proposes something, and is
+ * A rule returns what it proposes for a state, or null. A recommendation opens when its rule proposes something, and is
  * superseded when the rule proposes nothing or another change.
  */
 export type Rule<State> = {

@@ -36,7 +36,7 @@ const SHARED: Record<number, { name: string; codes: readonly ErrorCode[] }> = {
   },
 };
 
-/** The codes of 403 that operations share which need no scope, and which users may call before they accept the terms. */
+/** The codes of 403 of operations that need no scope, and that users may call before they accept the terms. */
 const FORBIDDEN_BEFORE_TERMS: readonly ErrorCode[] = [
   'cross_site_refused',
   'registration_required',
@@ -103,7 +103,7 @@ function mayAnswer422({ transport, body }: Operation): boolean {
 
 function implied(operation: Operation): ErrorCode[] {
   const { scope, params, body, transport } = operation;
-  // Of those whose credential is the token of a session. The others also take the credentials of all operations.
+  // Decisions whose only credential is the token of a session. Other decisions also take API keys and bearer tokens.
   if (transport === 'decision' && scope === 'public') {
     const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable'];
     return body ? [...codes, 'request_malformed', 'body_too_large', 'media_type_unsupported'] : codes;

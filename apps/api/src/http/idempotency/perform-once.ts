@@ -113,7 +113,10 @@ function countedFor({ principal }: KeyedWrite): string {
   return tenantId === undefined ? userWithoutTenant(principal.id) : usersOfTenant(tenantId);
 }
 
-/** Claims the key. If the outcome of the claim is unknown, releases it, because no later request would. */
+/**
+ * Claims the key. If it is unknown whether the claim was stored, releases the key, because nothing else would until its lease
+ * ends.
+ */
 async function claimedKey(
   services: Pick<Services, 'db' | 'log'>,
   claim: NewClaim,

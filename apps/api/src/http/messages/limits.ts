@@ -19,8 +19,8 @@ export const MAX_CONTAINERS = maxValuesOf(BODY_LIMIT);
 export const MAX_DEPTH = 64;
 
 /**
- * Small chunks of bodies that one address may send in a second, beside the first ones of each body. Each takes some 10 microseconds,
- * and one read of 64 KiB may contain thousands of them. For gRPC these are small HTTP/2 frames.
+ * Small chunks of bodies that one address may send in a second, beside the first ones of each body. Each takes some 10
+ * microseconds, and one read of 64 KiB may contain thousands of them. For gRPC these are small HTTP/2 frames.
  */
 export const MAX_SMALL_CHUNKS = 5000;
 

@@ -17,7 +17,7 @@ import { operationOf, operationsOf, proceduresOf, router } from '../trpc.ts';
 
 type DocumentOptions = {
   router: AnyTRPCRouter;
-  /** Operations that are no procedures of the router. */
+  /** Operations that are not procedures of the router. */
   further?: readonly Operation[];
   /** The product's version. */
   version: string;

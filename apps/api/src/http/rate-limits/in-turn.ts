@@ -6,9 +6,9 @@ import { type Context, STRANGERS } from '../../auth/context.ts';
 import { callerAt } from './limits.ts';
 
 /**
- * Runs the work of a request when there is room for it. The accounts of a tenant wait for each other, and its users for each other.
- * Users of several tenants and addresses are callers of their own. An operation that waits for another server does not wait in
- * line: it may last a minute, but needs little CPU.
+ * Runs the work of a request when there is room for it. Requests of all accounts of a tenant share one line, and those of all its
+ * users another one. A user of several tenants and an address without credentials each have their own line. An operation that
+ * calls another server does not wait in line: it may last a minute, but needs little CPU.
  *
  * @param work gets how long the request has waited, in milliseconds
  * @param deadline of a request that has already waited for something else
@@ -26,7 +26,7 @@ export function inTurn<T>(
   return scheduler.run({ name, tenant }, kind, work, deadline);
 }
 
-/** Whose requests wait for those of a caller. */
+/** The caller as the scheduler knows it. Requests of one such caller wait for each other. */
 export function schedulerCaller(principal: Principal | null, address: string): Caller {
   if (principal === null) return { name: callerAt(address).id, tenant: STRANGERS };
   const tenant = tenantOfCaller(principal);

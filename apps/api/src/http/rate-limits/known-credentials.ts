@@ -6,9 +6,9 @@ import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 const KNOWN = 10_000;
 
 /**
- * Digests of credentials that were valid a while ago, and of some that were refused. The valid ones pass even if their address has
- * used up its limit of refused requests, because one address may have an attacker and many honest callers. The refused ones are not
- * looked up then.
+ * Digests of credentials that were valid a while ago, and of some that were refused. The valid ones pass even if their address
+ * has used up its limit of refused requests, because one address may have an attacker and many honest callers. The refused ones
+ * are not looked up again in that case.
  */
 export class KnownCredentials {
   /** The API key's id of each digest; null for a token. */
@@ -22,7 +22,11 @@ export class KnownCredentials {
     this.#sessionOf = sessionOf;
   }
 
-  /** @param keyId of an API key: what is known already costs no digest */
+  /**
+   * Remembers a valid credential.
+   *
+   * @param keyId the id of an API key, which makes remembering a known key cheap; null for others
+   */
   remember(req: IncomingMessage, keyId: string | null): void {
     if (keyId !== null && this.#digests.has(keyId)) return;
     const digest = this.#digestOf(req);
@@ -55,7 +59,7 @@ export class KnownCredentials {
     return digest !== null && !this.#keys.has(digest) && !this.#refused.has(digest);
   }
 
-  /** Of what authenticates the request alone: other cookies may change with each request. Null without a credential. */
+  /** A digest of the credential alone, because other cookies may change with each request. Null without a credential. */
   #digestOf(req: IncomingMessage): string | null {
     const { authorization, 'x-api-key': key } = req.headers;
     const session = authorization === undefined && key === undefined ? this.#sessionOf(req) : undefined;

@@ -33,7 +33,7 @@ export type RequestLimits = {
   publicPaths: RateLimit;
   /** Of all API keys of a tenant together. */
   tenant: RateLimit;
-  /** Of all users of a tenant together. It is as high, but of their own, so that a program cannot keep people out. */
+  /** Of all users of a tenant together. As high as `tenant`, but counted separately, so that a program cannot keep people out. */
   tenantUsers: RateLimit;
   /** Of the decisions that the sessions of a tenant ask for. Each process counts alone, so that a decision takes no statement. */
   decisions: RateLimit;
@@ -107,8 +107,9 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
 }
 
 /**
- * Counts a request against the limits of its caller's tenants. A user of several tenants is refused only if every one of these tenants
- * has reached its limit, because a busy tenant must not keep the user out of the others. Sets RateLimit headers only on a refusal.
+ * Counts a request against the limits of its caller's tenants. A user of several tenants is refused only if every one of these
+ * tenants has reached its limit, because a busy tenant must not keep the user out of the others. Sets RateLimit headers only on
+ * a refusal.
  *
  * @throws ApiError 429
  */
@@ -147,8 +148,8 @@ export async function countWork(limits: RequestLimits, principal: Principal, wor
 }
 
 /**
- * Refuses a request. A caller that ignores many refusals gets the next ones late: then its connections wait instead of sending, so
- * that a flood of refused requests leaves the service to others.
+ * Refuses a request. A caller that ignores many refusals gets the next ones late: then its connections wait instead of sending,
+ * so that a flood of refused requests leaves the service to others.
  *
  * @throws ApiError 429
  */

@@ -2,7 +2,10 @@ import { networkOf } from './limits.ts';
 
 const WINDOW_MS = 1000;
 
-/** Counts events of addresses in windows of one second. It is cheap enough for events of which one read contains thousands. */
+/**
+ * Counts events of addresses in windows of one second. It is cheap, because one read from a socket may contain thousands of
+ * events.
+ */
 export class PerSecond {
   readonly #limit: number;
   #counts = new Map<string, number>();

@@ -31,7 +31,7 @@ export type Counted = {
 export type TakePoints = (policy: string, caller: Caller, windowStart: Date, points: number) => Promise<number | null>;
 
 type Options = {
-  /** The limit's name, as answers have it. */
+  /** The limit's name in the headers of answers. */
   policy: string;
   /** Points in a window. */
   limit: number;

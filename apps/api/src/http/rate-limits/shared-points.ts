@@ -45,8 +45,8 @@ export function sharedPoints({ db, log, secrets }: Needs, waitMs: number): TakeP
 }
 
 /**
- * Removes the counts of past windows in batches. Returns how many. By its own clock, a process whose clock is ahead would remove
- * counts that other processes still use.
+ * Removes the counts of past windows in batches. Returns how many. It uses the database's clock: a process whose own clock is
+ * ahead would remove counts that other processes still use.
  */
 export async function removePastWindows(services: Pick<Services, 'db' | 'databaseNow' | 'stopping'>): Promise<number> {
   const { db, databaseNow } = services;

@@ -7,8 +7,8 @@ const REQUEST_HEADERS = 'authorization, content-encoding, content-type, x-api-ke
 const PREFLIGHT_SECONDS = 7200;
 
 /**
- * Lets pages of the listed origins read an answer (CORS). Credentials that a browser adds by itself, such as cookies, are never allowed.
- * Without a list nothing changes.
+ * Lets pages of the listed origins read an answer (CORS). Credentials that a browser adds by itself, such as cookies, are never
+ * allowed. Without a list nothing changes.
  *
  * @returns whether the request comes from a listed origin
  */

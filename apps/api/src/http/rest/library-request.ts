@@ -11,9 +11,9 @@ export type RestContext = TrpcContext & {
 };
 
 /**
- * The request that trpc-to-openapi sees: the method and the path of the real one, and no query or body, because the pipeline reads
- * both. Each member says which line of the library (3.3.0, `dist/esm`) makes it necessary; `test/http/library.test.ts` fails when a
- * version no longer needs it.
+ * The request that trpc-to-openapi sees: the method and the path of the real one, and no query or body, because the pipeline
+ * reads both. Each member says which line of the library (3.3.0, `dist/esm`) makes it necessary; `test/http/library.test.ts`
+ * fails when a version no longer needs it.
  */
 export class LibraryRequest {
   /** HEAD is answered like GET. The library has no routes for it (`adapters/node-http/core.mjs:43`). */
@@ -35,9 +35,10 @@ export class LibraryRequest {
 }
 
 /**
- * A path that the library matches to a route only if the real path is exactly of that route. It ignores case (`utils/path.mjs:9`),
- * ignores a slash at the end (`path.mjs:2`), and resolves the segments `.` and `..` (`core.mjs:30`). So a character that no literal
- * segment contains is replaced by `~`, and a slash at the end is doubled. Parameters are read from the real path.
+ * A path that the library matches to a route only if the real path is exactly of that route. It ignores case
+ * (`utils/path.mjs:9`), ignores a slash at the end (`path.mjs:2`), and resolves the segments `.` and `..` (`core.mjs:30`). So a
+ * character that no literal segment contains is replaced by `~`, and a slash at the end is doubled. Parameters are read from
+ * the real path.
  */
 function exactPath(pathname: string): string {
   const path = pathname.replaceAll(/[^a-z0-9_/-]/g, '~');

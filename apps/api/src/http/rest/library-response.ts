@@ -9,9 +9,9 @@ type Answering = {
 };
 
 /**
- * The response that trpc-to-openapi writes to. It sends the answer in the way in which errors are sent, too. Each member says which line
- * of the library (3.3.0, `dist/esm/adapters/node-http/core.mjs`) makes it necessary; `test/http/library.test.ts` fails when a version no
- * longer needs it.
+ * The response that trpc-to-openapi writes to. It sends answers in the same way as errors. Each member says which line of the
+ * library (3.3.0, `dist/esm/adapters/node-http/core.mjs`) makes it necessary; `test/http/library.test.ts` fails when a version
+ * no longer needs it.
  */
 export class LibraryResponse {
   readonly #to: Answering;

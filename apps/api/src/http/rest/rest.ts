@@ -116,7 +116,10 @@ async function answerPreflight(pipeline: Pipeline, req: IncomingMessage, res: Se
 
 type ProcedureCaller = (req: LibraryRequest, res: LibraryResponse, next: () => Promise<never>) => Promise<void>;
 
-/** By router, for servers in one process: unless NODE_ENV is `production`, the library generates a document for each of its handlers. */
+/**
+ * One caller for each router, shared by all servers of a process. Unless NODE_ENV is `production`, the library generates an
+ * OpenAPI document for each new one, which is slow.
+ */
 const procedureCallers = new WeakMap<AnyTRPCRouter, ProcedureCaller>();
 
 function procedureCallerOf(router: AnyTRPCRouter): ProcedureCaller {
@@ -126,8 +129,8 @@ function procedureCallerOf(router: AnyTRPCRouter): ProcedureCaller {
 }
 
 /**
- * trpc-to-openapi: finds the procedure of a request, calls it with tRPC's own caller, and writes what it returns as JSON. An error is
- * thrown, because the library would word it in a form of its own.
+ * trpc-to-openapi: finds the procedure of a request, calls it with tRPC's own caller, and writes what it returns as JSON.
+ * `onError` throws the error, because the library would answer it in a format of its own.
  */
 function createProcedureCaller(router: AnyTRPCRouter): ProcedureCaller {
   return createOpenApiNodeHttpHandler({
@@ -136,7 +139,8 @@ function createProcedureCaller(router: AnyTRPCRouter): ProcedureCaller {
     responseMeta: ({ ctx }) => ((ctx as RestContext | undefined)?.notModified ? { status: 304 } : {}),
     serialize: stringifyWithStoredJson,
     onError: ({ error }: { error: TRPCError }) => {
-      // The library wraps errors whose name is not `TRPCError`, such as ApiError (3.3.0, `dist/esm/adapters/node-http/errors.mjs:72`).
+      // The library wraps errors whose name is not `TRPCError`, such as ApiError (3.3.0,
+      // `dist/esm/adapters/node-http/errors.mjs:72`).
       throw error.code === 'INTERNAL_SERVER_ERROR' ? (error.cause ?? error) : error;
     },
   }) as unknown as ProcedureCaller;

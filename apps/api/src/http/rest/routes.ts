@@ -25,8 +25,8 @@ export function requireDistinctRoutes(operations: readonly Operation[]): void {
 }
 
 /**
- * The decoded parameters of a path that is one of the operation's. It is split before it is decoded, so an encoded slash is part of
- * a value.
+ * The decoded parameters of a path that is one of the operation's. It is split before it is decoded, so an encoded slash is
+ * part of a value.
  *
  * @throws ApiError `route_not_found` for a malformed escape
  */

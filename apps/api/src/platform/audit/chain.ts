@@ -24,8 +24,8 @@ export function emptyChainHash(tenantId: string): string {
  * The text of an event whose digest is sealed: its RFC 8785 form. A member that was added after v1 is left out if it is null,
  * because otherwise older sealed events would no longer verify.
  *
- * It is written three times for each event, and a general canonicalizer takes five times as long. So the members stand here in
- * the order of their names; JSON.stringify writes texts and numbers as RFC 8785 asks, and leaves undefined members out.
+ * The function runs three times for each event, and a general canonicalizer takes five times as long. So the members are listed
+ * here in the order of their names. JSON.stringify writes texts and numbers as RFC 8785 requires, and omits undefined members.
  */
 export function textOfEvent(event: AuditEvent): string {
   const { actor, target } = event;

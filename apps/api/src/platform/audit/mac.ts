@@ -11,7 +11,7 @@ import { textOfEvent } from './chain.ts';
  */
 const PURPOSE = 'audit event mac';
 
-/** Makes and checks MACs. The secret box does. */
+/** Makes and checks MACs. The secret box implements it. */
 export type EventMacs = {
   mac(purpose: string, text: string): string;
   macKey(purpose: string, text: string, mac: string): 'current' | 'former' | null;

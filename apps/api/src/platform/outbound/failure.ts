@@ -72,7 +72,7 @@ function retryAfterOf(value: string | null, now: Date): number | null {
 }
 
 function failureWithin(error: unknown): OutboundFailure | undefined {
-  return withCauses(error).find((one) => one instanceof OutboundFailure);
+  return withCauses(error).find((cause) => cause instanceof OutboundFailure);
 }
 
 /** The codes of an error and its causes, or the name of one without a code. */

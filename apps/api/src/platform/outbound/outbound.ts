@@ -40,7 +40,9 @@ type Conversation = {
 
 /** A conversation with one origin. */
 export type Outbound = {
-  /** Like the global fetch, but only for URLs of that origin. Follows a redirect only if it adds or removes a slash at the end. */
+  /**
+   * Like the global fetch, but only for URLs of that origin. Follows a redirect only if it adds or removes a slash at the end.
+   */
   fetch: (url: string | URL, init?: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>) => Promise<Response>;
   /** Aborts on the first failure, when a limit is exceeded, or when the caller's signal aborts. */
   signal: AbortSignal;

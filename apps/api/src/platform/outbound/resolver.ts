@@ -2,10 +2,10 @@ import { lookup } from 'node:dns/promises';
 
 export type Addresses = { address: string; family: number }[];
 
-/** All addresses of a host. */
+/** Finds all addresses of a host. */
 export type Resolver = (host: string) => Promise<Addresses>;
 
-/** The same on behalf of a tenant. */
+/** Finds all addresses of a host on behalf of a tenant. */
 export type FairResolver = (host: string, tenantId: string) => Promise<Addresses>;
 
 /** `getaddrinfo`, because it also reads /etc/hosts and the search domains. */

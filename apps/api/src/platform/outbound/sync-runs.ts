@@ -63,7 +63,7 @@ export type SyncRuns = {
 export function syncRuns(limits: SyncLimits, policy: OutboundPolicy): SyncRuns {
   const stopping = new AbortController();
   const running = new Map<Promise<unknown>, string>();
-  const countOf = (tenantId: string) => [...running.values()].filter((one) => one === tenantId).length;
+  const countOf = (tenantId: string) => [...running.values()].filter((owner) => owner === tenantId).length;
   return {
     limits,
     policy,

@@ -7,10 +7,12 @@ import type { LiveSession } from './decide.ts';
 const MAX_ITEMS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** What the providers of a session offer it now, and the entity tag of that. */
+/** What a session may use of its providers now, with an entity tag. */
 type Offer = Pick<OwnGatewaySession, 'providers' | 'complete'> & { etag: string };
 
-/** Offers, by the providers that a session is limited to. Sessions of one gateway share them, as long as its policy is the same. */
+/**
+ * Offers, by the providers that a session is limited to. Sessions of one gateway share them, as long as its policy is the same.
+ */
 const OFFERS = new WeakMap<CompiledPolicy, Map<string, Offer>>();
 
 /** What a session may use now, for guards that decide locally. */

@@ -2,7 +2,9 @@ import type { AccessEvaluation } from '@quartermaster/contracts/decision-dialect
 import { InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
 import { type Dialect, type DialectAnswer, type DialectRequest, textOf } from './dialect.ts';
 
-/** Actions that use an item, and those that list items. Lists are filtered with them, so their denials are no attempts. */
+/**
+ * Actions that use an item, and actions that list items. The latter filter lists, so their denials are not counted as attempts.
+ */
 const USES = new Set([
   'use',
   'call',
@@ -39,7 +41,7 @@ export const AUTHZEN: Dialect = {
   },
 };
 
-/** The decision that ends the evaluations. */
+/** By `evaluations_semantic`: the decision after which no further evaluation of a batch is made. */
 const LAST_DECISIONS = new Map([
   ['deny_on_first_deny', false],
   ['permit_on_first_permit', true],
@@ -64,7 +66,11 @@ async function worded({ allowed, reason, mode, observationId, reviewUrl }: Diale
   return { decision: allowed, context };
 }
 
-/** The metadata of a policy decision point: a gateway, or one of its providers (section 9). @param path the path of the decision point */
+/**
+ * The metadata of a policy decision point: a gateway, or one of its providers (section 9).
+ *
+ * @param path the path of the decision point
+ */
 export function authzenMetadata(publicUrl: string, path: string): object {
   const point = publicUrl + path;
   return {

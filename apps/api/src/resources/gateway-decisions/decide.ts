@@ -14,7 +14,7 @@ import { LiveCache } from './live-cache.ts';
 import { SessionStates } from './session-states.ts';
 import { type SessionClaims, SessionTokens } from './session-tokens.ts';
 
-/** Sessions and gateways that are kept. */
+/** The most sessions and gateways in the caches. */
 const MAX_SESSIONS = 50_000;
 const MAX_GATEWAYS = 1000;
 
@@ -22,11 +22,14 @@ const MAX_GATEWAYS = 1000;
 export type LiveSession = {
   state: SessionState;
   policy: CompiledPolicy;
-  /** The earlier one of the ends of the token and of the session, in milliseconds since 1970. */
+  /** When the token or the session ends, whichever is earlier. In milliseconds since 1970. */
   endsAt: number;
 };
 
-/** Whom a decision is about: a session, or an account that has none. Then `state.id` is null, and the gateway's policy decides. */
+/**
+ * Whom a decision is about: a session, or an account without a session. For an account `state.id` is null, and the gateway's
+ * policy alone decides.
+ */
 export type DecidedSubject = Pick<LiveSession, 'policy'> & {
   state: TenantPlace & Pick<SessionState, 'subject' | 'providerIds'> & { id: string | null };
 };
@@ -54,8 +57,8 @@ type DecisionServices = Pick<
 >;
 
 /**
- * Decides whether a session may use something now. A token is a snapshot; a decision is live: it rests on what the database said at
- * most 5 s ago. Most decisions take no statement.
+ * Decides whether a session may use something now. A token is a snapshot, a decision is live: it uses what was read from the
+ * database at most 5 s ago. Most decisions run no statement.
  */
 export class Decisions {
   readonly #services: DecisionServices;
@@ -141,7 +144,7 @@ export class Decisions {
     return { allowed, reason, mode, decided };
   }
 
-  /** The observation that counts a denial, for its operator. Waits a moment for a new one. Null if there is none yet, or no denial. */
+  /** The id of the observation that counts a denial. Waits a moment for a new one. Null if there is none yet, or no denial. */
   async observationOf({ reason, decided }: Decision): Promise<string | null> {
     return reason === null ? null : this.#log.observationOf(decided);
   }
@@ -151,7 +154,7 @@ export class Decisions {
     return this.#log.flush();
   }
 
-  /** In the turns of the gateway's tenant, because an inventory may have thousands of items. */
+  /** Takes turns with other tenants (see `Scheduler`), because an inventory may have thousands of items. */
   async #compile(db: Database, gatewayId: string): Promise<CompiledPolicy | undefined> {
     const gateway = await findGateway(db, EVERYWHERE, gatewayId);
     if (!gateway) return undefined;

@@ -29,8 +29,8 @@ const MAX_WAIT_MS = 400;
 const MAX_WAITING = 100;
 
 /**
- * Names of an account that wait, and of all accounts. Beyond that a decision is counted, but not observed. Each tenant has room
- * for some in any case, so that the flood of one does not hide the denials of another.
+ * The most names that wait to be written, of one account and of all. Beyond that a decision is counted, but not observed. Each
+ * tenant has room for some in any case, so that the flood of one does not hide the denials of another.
  */
 const MAX_NAMES_OF_ACCOUNT = 200;
 const MAX_NAMES = 20_000;
@@ -68,8 +68,8 @@ type Waiting = {
 type LogServices = Pick<Services, 'db' | 'log' | 'now' | 'tenantLimits' | 'telemetry'>;
 
 /**
- * Counts decisions in memory and writes the sums, so that a decision takes no statement. A killed process loses the denials of the last
- * second, and the other counts of the last five seconds.
+ * Counts decisions in memory and writes the sums, so that a decision runs no statement. A killed process loses the denials of the
+ * last second, and the other counts of the last five seconds.
  */
 export class DecisionLog {
   readonly #services: LogServices;
@@ -99,7 +99,7 @@ export class DecisionLog {
     this.#flushWithin(reason === null ? COUNTS_WAIT_MS : DENIALS_WAIT_MS);
   }
 
-  /** The observation that counts a denial. Waits a moment for a new one. Null if there is none yet. */
+  /** The id of the observation that counts a denial. Waits a moment for a new one. Null if there is none yet. */
   async observationOf(decided: Decided): Promise<string | null> {
     const key = keyOf(decided);
     const known = this.#ids.get(key);
@@ -140,11 +140,11 @@ export class DecisionLog {
   }
 
   async #writeUnsent(): Promise<void> {
-    for (const one of this.#unsent.splice(0)) {
+    for (const entry of this.#unsent.splice(0)) {
       try {
-        await this.#write(one);
+        await this.#write(entry);
       } catch (error) {
-        this.#unsent.push(one);
+        this.#unsent.push(entry);
         const outcome = error instanceof CommitOutcomeUnknownError ? 'may not have been' : 'could not be';
         this.#services.log.warn({ err: error }, `counts of decisions ${outcome} stored; they are sent again`);
         this.#flushWithin(COUNTS_WAIT_MS);

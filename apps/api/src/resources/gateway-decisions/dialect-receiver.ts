@@ -25,7 +25,7 @@ type DialectReceiver = {
   services: Pick<Services, 'db' | 'publicUrl'>;
   decisions: Decisions;
   callers: Callers;
-  /** Of a tenant. Null: not limited. */
+  /** The rate limit of each tenant's decisions. Null: not limited. */
   limit: RateLimit | null;
   /** Counts a request without a valid token, by its address. @throws ApiError 429 */
   countUnmatched: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
@@ -67,7 +67,7 @@ export function dialectReceiver(options: DialectReceiver) {
       sendJson(req, res, output);
     } catch (error) {
       const counted = await countRefused(error, () => countUnmatched(req, res));
-      // The protocols of others know 400, and not our 422.
+      // The protocols of others define 400, but not 422.
       const refused =
         counted instanceof ValidationFailure ? new ApiError('request_malformed', counted.message) : counted;
       const answer = answerOf(refused, shownRequestIdOf(res));

@@ -9,7 +9,7 @@ export type DialectAnswer = {
   allowed: boolean;
   /** Why it is denied, or would be in the mode `enforce`. Null: it is permitted. */
   reason: string | null;
-  /** The same for people, with where to review it. Null: it is permitted. */
+  /** The reason as a sentence for people, with a link to the review. Null: it is permitted. */
   explanation: string | null;
   mode: Enforcement;
   /** Waits a moment for the id of a new observation. */
@@ -34,7 +34,7 @@ export type DialectRequest = {
   policy: CompiledPolicy;
   /** Whom the credential stands for. */
   caller: DecidedSubject;
-  /** The provider of the path. Where the path names none: the one that the gateway lists under this id, name or alias. */
+  /** The provider that the path names. If it names none: the one that the gateway lists under this id, name or alias. */
   find: (reference: string | null) => CompiledProvider | undefined;
   /** Decides about the caller, or about another subject. */
   ask: (question: Question, subject?: DecidedSubject) => Promise<DialectAnswer>;

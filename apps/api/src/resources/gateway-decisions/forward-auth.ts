@@ -17,8 +17,8 @@ export type ReadRequest =
   | { kind: 'unclear'; code: ErrorCode; detail: string };
 
 /**
- * Reads the MCP request that a proxy asks about: from its body if the proxy passes it on, otherwise from its headers. Headers prove
- * something only if the MCP server compares them with the body.
+ * Reads the MCP request that a proxy asks about: from its body if the proxy passes it on, otherwise from its headers. Headers
+ * prove something only if the MCP server compares them with the body.
  *
  * @param comparesHeaders whether the MCP server was seen to do that
  */
@@ -107,7 +107,7 @@ async function bodyText(req: IncomingMessage): Promise<string | null> {
   try {
     return await readText(req, MAX_BODY_BYTES);
   } catch (error) {
-    // Whatever cannot be read cannot be decided. Forward authentication answers nothing but 200, 401, 403, 429 and 503.
+    // A body that cannot be read cannot be decided. Forward authentication answers only 200, 401, 403, 429 and 503.
     if (error instanceof ApiError || error instanceof ValidationFailure) return null;
     throw error;
   }
@@ -128,7 +128,7 @@ function toRead(reading: McpReading): ReadRequest {
   return { kind: 'named', itemKind: reading.itemKind, name: reading.name };
 }
 
-/** Why, as a person reads it. */
+/** The reason of a denial, as a sentence for people. */
 export function explainDenial(reason: Denial, { kind, name }: { kind: InventoryKind; name: string }): string {
   const what = `the ${kind} ${JSON.stringify(boundedName(name))}`;
   switch (reason) {

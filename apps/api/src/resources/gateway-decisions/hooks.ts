@@ -7,7 +7,10 @@ import { type Dialect, type DialectRequest, textOf } from './dialect.ts';
 
 type Use = { provider: CompiledProvider | undefined; name: string };
 
-/** Uses that were counted, by subject, tool and tool-use id, because Cursor also runs the hooks of Claude Code. */
+/**
+ * Uses that were counted, by subject, tool and tool-use id. Cursor also runs the hooks of Claude Code, so one use may be asked
+ * about twice.
+ */
 const COUNTED = new BoundedMap<string, true>(10_000);
 
 /** Longer keys are not remembered, because a client can send megabytes. */
@@ -17,8 +20,8 @@ const MAX_KEY_LENGTH = 1000;
 const MAX_TOOL_NAME_LENGTH = 600;
 
 /**
- * The hooks of coding agents: `PreToolUse` of Claude Code and Codex, and `beforeMCPExecution` of Cursor. `{}` leaves the use to the
- * agent's own permissions. To answer `allow` would skip them. Codex runs the tool if the answer has a member that it does not know.
+ * The hooks of coding agents: `PreToolUse` of Claude Code and Codex, and `beforeMCPExecution` of Cursor. `{}` leaves the use to
+ * the agent's own permissions, which `allow` would skip. Codex runs the tool if the answer has a member that it does not know.
  */
 export const HOOKS: Dialect = {
   point: 'hook',

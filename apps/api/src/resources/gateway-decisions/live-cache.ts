@@ -1,17 +1,20 @@
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 
-/** How long a decision may rest on what was read before, in milliseconds. So a revocation takes effect within 5 s. */
+/**
+ * How old a value may be before it is read again, in milliseconds. Up to twice this age it is used meanwhile, so a revocation
+ * takes effect within 5 s.
+ */
 const FRESH_MS = 2000;
 
-/** How long it may, if the database does not answer. */
+/** How old a value may be while the database does not answer, in milliseconds. */
 const MAX_AGE_MS = 5000;
 
 type Entry<Value> = { value: Value; readAt: number; reading: Promise<Value> | null };
 
 /**
- * Values that are read again when they are older than {@link FRESH_MS}. Up to twice that age, a value is still used while it is read
- * again. Concurrent callers share one read. What does not exist (undefined) is not kept: otherwise callers could replace everything by
- * asking for ids that they made up.
+ * Values that are read again when they are older than {@link FRESH_MS}. Up to twice that age, a value is still used while it is
+ * read again. Concurrent callers share one read. What does not exist (undefined) is not kept: otherwise callers could replace
+ * everything by asking for ids that they made up.
  */
 export class LiveCache<Value> {
   readonly #entries: BoundedMap<string, Entry<Value>>;

@@ -4,8 +4,8 @@ import { type Dialect, type DialectAnswer, textOf } from './dialect.ts';
 type Input = Record<string, unknown>;
 
 /**
- * The data API of Open Policy Agent. It always answers 200 with a decision: ContextForge takes every error as permission, and the AI
- * SDK takes a document without a decision as permission.
+ * The data API of Open Policy Agent. It always answers 200 with a decision: ContextForge takes every error as permission, and
+ * the AI SDK takes a document without a decision as permission.
  */
 export const OPA: Dialect = {
   point: 'opa',

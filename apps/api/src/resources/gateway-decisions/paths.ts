@@ -13,7 +13,7 @@ export type DecisionPath = {
   below: string | null;
 };
 
-/** The operations that the receiver serves. They are no procedures, because their credential is a session's token. */
+/** The operations that the receiver serves. They are not tRPC procedures, because their credential is a session's token. */
 export const DECISION_OPERATIONS: readonly Operation[] = [
   contract.getOwnGatewaySession,
   contract.decideAccess,
@@ -25,7 +25,9 @@ export const DECISION_OPERATIONS: readonly Operation[] = [
   contract.endMcpSession,
 ];
 
-/** The segments of a provider come first: proxies may append the path of their request to each of the two forms of `authorize`. */
+/**
+ * The segments of a provider come first: proxies may append the path of their request to each of the two forms of `authorize`.
+ */
 const PATH =
   /^\/v1\/gateways\/([^/]+)\/(?:authorize\/([^/]+)\/(mcp|models)(\/.*)?|(session|decisions)|authorize(?:\/([^/]*).*)?)$/;
 
@@ -55,7 +57,7 @@ export function decisionPathOf(pathname: string, method: string | undefined): De
   return { operation, gatewayId, provider: decoded(provider), rest, below: null };
 }
 
-/** A method that the proxy does not know is refused later, as a message would be. */
+/** Any other method is treated like POST, and refused later. */
 function proxyPathOf(
   [, gateway = '', provider = '']: RegExpExecArray,
   method: string | undefined,

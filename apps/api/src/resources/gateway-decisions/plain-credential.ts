@@ -4,8 +4,8 @@ import { SESSION_TOKEN_TYPE } from '../gateway-sessions/token.ts';
 import { tokenOf } from './receiver.ts';
 
 /**
- * Moves an API key from `Authorization` to `X-API-Key`, and the token of a session from Basic authentication to Bearer. Some clients
- * of the dialects can send nothing but a Bearer token, or the user and password of a URL.
+ * Moves an API key from `Authorization` to `X-API-Key`, and the token of a session from Basic authentication to Bearer. Some
+ * clients of the dialects can send nothing but a Bearer token, or the user and password of a URL.
  */
 export function plainCredential(req: IncomingMessage): void {
   const at = req.rawHeaders.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization');
@@ -21,7 +21,8 @@ export function plainCredential(req: IncomingMessage): void {
   const [name, credential] = secret.startsWith('qm_key_')
     ? ['X-API-Key', secret]
     : ['Authorization', `Bearer ${secret}`];
-  // Node parses the other forms of the headers from these when they are first read; some may have been read before.
+  // Node makes `headers` and `headersDistinct` from `rawHeaders` when they are first read. They may exist already, so all three
+  // are changed.
   req.rawHeaders.splice(at, 2, name, credential);
   delete req.headers.authorization;
   delete req.headersDistinct['authorization'];

@@ -22,7 +22,7 @@ import type { DecisionPath } from './paths.ts';
 type Receiver = {
   services: Pick<Services, 'now' | 'publicUrl'>;
   decisions: Decisions;
-  /** Of a tenant. Null: not limited. */
+  /** The rate limit of each tenant's decisions. Null: not limited. */
   limit: RateLimit | null;
   /** Counts a request without a valid token, by its address. @throws ApiError 429 */
   countUnmatched: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
@@ -37,8 +37,8 @@ type Receiver = {
 };
 
 /**
- * Answers decisions: forward authentication of reverse proxies, and the questions of guards. Its credential is the token of a gateway
- * session. It passes no common pipeline, because a decision takes a tenth of what the pipeline takes.
+ * Answers decisions: forward authentication of reverse proxies, and the questions of guards. Its credential is the token of a
+ * gateway session. It does not use the request pipeline, which takes ten times as long as a decision.
  */
 export function decisionReceiver({ services, decisions, limit, countUnmatched, onRefused, proxyMcp }: Receiver) {
   const sessionNow = async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<LiveSession> => {
@@ -130,9 +130,9 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
 
 /** The token of a session. Null: there is none, or two that differ. */
 export function tokenOf(req: IncomingMessage): string | null {
-  const own = req.headersDistinct['x-quartermaster-session'] ?? [];
+  const sessionHeader = req.headersDistinct['x-quartermaster-session'] ?? [];
   const bearer = (req.headersDistinct['authorization'] ?? []).map((value) => /^Bearer +(\S+)$/i.exec(value)?.[1] ?? '');
-  const tokens = new Set([...own, ...bearer]);
+  const tokens = new Set([...sessionHeader, ...bearer]);
   const [token] = tokens;
   return tokens.size === 1 && token !== undefined && token !== '' ? token : null;
 }
@@ -176,7 +176,7 @@ function requireMethod(req: IncomingMessage, method: string): void {
   throw new ApiError('method_not_allowed', `This path supports only ${method}.`, { headers: { Allow: method } });
 }
 
-/** 200 without a body: what every proxy takes as permission. @param wouldDeny why the mode `enforce` would deny it */
+/** Answers 200 without a body, which every proxy takes as permission. @param wouldDeny why the mode `enforce` would deny it */
 function sendAllowed(res: ServerResponse, { state }: LiveSession, wouldDeny: string | null): void {
   res.setHeader('X-Quartermaster-Session-Id', state.id);
   res.setHeader('X-Quartermaster-Subject', state.subject);

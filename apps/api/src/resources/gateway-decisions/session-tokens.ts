@@ -24,7 +24,7 @@ export class SessionTokens {
     this.#services = services;
   }
 
-  /** @returns null for text that is no token of ours, and for an expired token */
+  /** @returns null for a text that is not a token of ours, and for an expired token */
   verify(token: string): SessionClaims | null | Promise<SessionClaims | null> {
     const known = this.#known.get(token);
     if (known === undefined) return this.#verifyNew(token);

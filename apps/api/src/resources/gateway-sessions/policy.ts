@@ -29,7 +29,7 @@ export type ProviderPolicy = {
   decisive: readonly ItemName[];
 };
 
-/** The policies of the active ones of these providers, in the given order. */
+/** The policies of those providers that are active, in the given order. */
 export async function providerPolicies(
   db: Database,
   gateway: Gateway,
@@ -101,7 +101,10 @@ export type CompiledPolicy = {
   gateway: Gateway;
   /** In the order of the gateway. */
   providers: readonly CompiledProvider[];
-  /** Finds a provider by its id, name or alias, as the manifests of the gateway's place name it. Undefined also if it is ambiguous. */
+  /**
+   * Finds a provider by its id, name or alias, as the manifests of the gateway's place name it. Undefined also if it is
+   * ambiguous.
+   */
   find: (reference: string) => CompiledProvider | undefined;
   /** How many items it holds. */
   size: number;
@@ -159,7 +162,7 @@ function compileProvider(policy: ProviderPolicy, items: readonly KeyedGrantedIte
   const ruleOf = coverageRules();
   const remembered = new BoundedMap<string, Verdict>(MAX_REMEMBERED);
 
-  /** A name that the inventory does not have like this. A model may be covered by another spelling or version. */
+  /** The verdict on a name that the inventory does not have in this spelling. Another spelling or version may cover a model. */
   const verdictOfOther = (kind: InventoryKind, name: string): Verdict => {
     const key = nameKey(kind, name, provider.name);
     const family = familyOf({ kind, nameKey: key });

@@ -42,7 +42,7 @@ export type UpstreamAnswer = { status: number; headers: IncomingHttpHeaders; bod
 
 /**
  * Sends requests to MCP servers. The rules are those of syncs (`openOutbound`): the address of each connection is checked, and no
- * redirect leads elsewhere. But an answer may take as long as it goes on, and has no limit of size.
+ * redirect leads elsewhere. Unlike in syncs, an answer may last for hours and have any size.
  */
 export class Upstreams {
   readonly #services: Pick<Services, 'log'>;

@@ -25,7 +25,7 @@ const WRITE_EVERY_MS = 60_000;
 /** The maximum number of keys whose counts wait in memory. Further keys are not counted. */
 const MAX_WAITING = 10_000;
 
-/** The maximum length of the words about a problem. */
+/** The maximum length of the text about a problem. */
 const MAX_DETAIL = 300;
 
 /** An operator task is opened once an account sent this many spans and log records, and none of them was understood. */
@@ -157,7 +157,7 @@ async function writeKey(
   const { records, readRecords } = await sumAccountTelemetry(trx, account);
   const task = { kind: 'review_telemetry', subject: { type: 'service_account', id } } as const;
   if (readRecords > 0) {
-    // Whether nothing had been read before these counts.
+    // Whether no record had been understood before these counts.
     const hadNone = readRecords === counts.scopes.reduce((sum, count) => sum + count.readRecords, 0);
     if (hadNone) await finishOperatorTask(trx, scopeOf(place), task, 'cancelled', now);
     return;

@@ -17,11 +17,14 @@ import { decodeCalls, encodeCalls } from '../calls/stored-calls.ts';
 type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limits: AggregationLimits };
 
 /**
- * Aggregates the calls that log records report, in the caller's transaction. If both spans and records report a call, it counts
- * once, as the spans report it: a later span replaces the record's call. A record and a span are about the same call if they
- * have the same call id, or if the record was written in the call's span or in its parent. If only the record says that the
- * call failed, its failure is added. A record that is sent again counts once. A record that reports only tokens adds them to
- * usage. A record that reports only a failure adds the failure. A call does not count if a record says that it was rejected.
+ * Aggregates the calls that log records report, in the caller's transaction:
+ * - If both spans and records report a call, it counts once, as the spans report it. A later span replaces the record's call.
+ * - A record and a span are about the same call if they have the same call id, or if the record was written in the call's span or
+ *   in its parent.
+ * - If only the record says that the call failed, the call counts as failed.
+ * - A record that is sent again counts once.
+ * - A record that reports only tokens adds them to usage. A record that reports only a failure adds the failure.
+ * - A call does not count if a record says that it was rejected.
  *
  * @returns how many reports were counted, how many were known before, how many keys were stored, and how many calls were not
  *   observed because a limit is full

@@ -37,12 +37,12 @@ export type CallBatch = {
 };
 
 /**
- * Aggregates the calls that new spans report, in the transaction that stores the spans. If spans of one call come in
- * different batches, the call counts once: what was counted for the earlier spans is corrected. Each sender's spans are
- * resolved separately, so no sender can change what another one reported.
+ * Aggregates the calls that new spans report, in the transaction that stores the spans. If spans of one call come in different
+ * batches, the call counts once: what was counted for the earlier spans is corrected. Each sender's spans are resolved
+ * separately, so no sender can change what another one reported.
  *
- * @returns how many calls were not observed because a limit is full, the encoded call spans to store with each trace, and how many
- *   keys of calls were stored
+ * @returns how many calls were not observed because a limit is full, the encoded call spans to store with each trace, and how
+ *   many keys of calls were stored
  */
 export async function aggregateSpanCalls(
   db: Database,
@@ -54,11 +54,11 @@ export async function aggregateSpanCalls(
   const { matchOf } = matched;
   const callSpans = new Map<FreshSpan, CallSpan>();
   const signalled: { span: InterpretedSpan; call: CallSpan }[] = [];
-  for (const one of fresh) {
-    const span = one.interpreted;
+  for (const freshSpan of fresh) {
+    const span = freshSpan.interpreted;
     const call = span && makeCallSpan(span, (use) => matchOf(span, use), { now, limits });
     if (!span || !call) continue;
-    callSpans.set(one, call);
+    callSpans.set(freshSpan, call);
     signalled.push({ span, call });
   }
   const known = readSenderTraces(stored, sender);
@@ -151,7 +151,7 @@ function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): 
 type TraceOfBatch = {
   traceId: string;
   spans: readonly FreshSpan[];
-  /** Those that report calls. */
+  /** The new spans that report calls. */
   freshCalls: readonly CallSpan[];
   known: SenderTrace | undefined;
   spellingsOf: ReturnType<typeof spellingsReader>;

@@ -39,7 +39,7 @@ export async function applyChanges(
     { sightings, newProviders: found.newProviders, sender, limits },
     now,
   );
-  // Providers of which only tokens were reported are stored, too. Otherwise tokens that come before the first call at a
+  // Also stores providers for which only tokens were reported. Otherwise tokens that come before the first call at a
   // provider would have no provider in the usage.
   const called = new Set(sightings.map(({ provider }) => provider));
   const ofTokens = new Set(changes.filter(({ call, by }) => by > 0 && call.times === 0).map(providerOf));

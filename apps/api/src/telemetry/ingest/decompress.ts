@@ -23,7 +23,7 @@ type Compression = {
 /** The highest compression ratio of deflate, which gzip contains. */
 const DEFLATE_RATIO = 1032;
 
-/** By default Node ignores what follows the first stream, so the records in it would be lost without a word. */
+/** By default Node ignores what follows the first stream, so the records in it would be lost silently. */
 const ONE_STREAM = { rejectGarbageAfterEnd: true };
 
 const COMPRESSIONS = {
@@ -73,8 +73,8 @@ function isCompression(name: string): name is keyof typeof COMPRESSIONS {
 }
 
 /**
- * Decompresses a body. Stops and returns null once it has more than `maxBytes`, and never allocates more than that. The size that a
- * body declares is not used, because the sender may have set it wrong.
+ * Decompresses a body. Stops and returns null once it has more than `maxBytes`, and never allocates more than that. The size
+ * that a body declares is not used, because the sender may have set it wrong.
  *
  * @throws OtlpDecodeError if it does not have its coding
  */
@@ -90,9 +90,9 @@ export async function decompress({ bytes, coding }: EncodedBody, maxBytes: numbe
 }
 
 /**
- * {@link decompress} for the worker thread. The main thread would copy a large body twice: out of zlib's buffers, and to the worker
- * thread. Here a body fills one buffer of the largest size that it can have, which is not copied. The system provides the memory of a
- * buffer only where it is written.
+ * {@link decompress} for the worker thread. The main thread would copy a large body twice: out of zlib's buffers, and to the
+ * worker thread. Here the body is written into one buffer, which is not copied. The buffer has the largest size that the body
+ * can have. It costs no more memory than the body, because the system provides memory only for the pages that are written.
  *
  * @throws OtlpDecodeError if it does not have its coding; RequestTooLargeError
  */

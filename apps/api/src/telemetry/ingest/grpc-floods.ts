@@ -13,9 +13,9 @@ type FloodOptions = {
 };
 
 /**
- * Limits the calls and small frames (DATA, PING and SETTINGS) of one address over all of its connections, because Node handles all
- * frames of a read at once. Streams that the client resets at once do not count for HTTP/2's limit of concurrent streams. Trusted
- * proxies are exempt.
+ * Limits the calls and small frames (DATA, PING and SETTINGS) of one address over all of its connections, because Node handles
+ * all frames of a read at once. Streams that the client resets at once do not count for HTTP/2's limit of concurrent streams.
+ * Trusted proxies are exempt.
  */
 export function closeFloods(server: Http2Server, { isProxy, onFlood }: FloodOptions): void {
   const open = new Map<string, number>();

@@ -19,8 +19,9 @@ import { type BatchedContent, transactionBatches } from './transaction-batches.t
 const BYTES_PER_RECORD = 500;
 
 /**
- * Ingests log records: counts the calls that they report. The records themselves are not stored. A call that spans and
- * several records report counts once, and so does a record that is sent again. Records ask for the same room as spans.
+ * Ingests log records: counts the calls that they report. The records themselves are not stored. A call that spans and several
+ * records report counts once, and so does a record that is sent again. What is stored of the calls counts against the same
+ * limit of bytes as spans.
  *
  * @param prepare reads the records. A record without a time gets the time of receipt
  * @param interrupted ends the work between two batches, with its reason. What is counted stays
@@ -69,13 +70,13 @@ async function aggregateRecords(
   const sender = principalName(principal);
   let done = 0;
   for (const records of transactionBatches(reporting, contentOf)) {
-    // Not before the first batch: each attempt counts something, so that a sender who repeats the request succeeds in the end.
+    // Only after the first batch: so each attempt makes progress, and a sender who repeats the request succeeds in the end.
     if (done > 0) interrupted?.throwIfAborted();
     const bytes = records.length * BYTES_PER_RECORD;
     try {
       await requireRoom(services, { place, sender, bytes, settings });
     } catch (error) {
-      // Some batches are counted already. A refusal of the whole request would be wrong about them.
+      // Some batches are counted already, so the request as a whole must not be refused.
       if (!isLimitReached(error) || done === 0) throw error;
       return { rejected: reporting.length - done, reasons: [error.message] };
     }

@@ -153,7 +153,7 @@ export class Intake {
     );
   }
 
-  /** @param interrupted of a large body */
+  /** @param interrupted set for a large body only: aborts when another one needs the memory */
   async #ingest({ signal, principal, encoding }: TelemetryRequest, body: BoundedBody, interrupted?: AbortSignal) {
     const ctx = { services: this.#services, principal };
     switch (signal) {

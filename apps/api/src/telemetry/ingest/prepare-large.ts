@@ -49,8 +49,8 @@ const queue = new WorkerQueue<ToThread, FromThread>({
  *
  * @throws OtlpDecodeError if the bytes are not a request
  * @param options `cpuMs` is the limit of CPU time in the thread, {@link READ_CPU_MS} by default
- * @throws ApiError `body_too_large` if the thread ran out of memory or CPU time. `service_unavailable` if the thread ended for another
- *   reason; the next large request starts a new one
+ * @throws ApiError `body_too_large` if the thread ran out of memory or CPU time. `service_unavailable` if the thread ended for
+ *   another reason; the next large request starts a new one
  */
 export function prepareTraces(
   body: BoundedBody,

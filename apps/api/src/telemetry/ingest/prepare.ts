@@ -153,7 +153,7 @@ function addName(names: string[], name: string): void {
   if (names.length < MAX_NAMES && !names.includes(name)) names.push(name);
 }
 
-/** Adds what the failed call of a span called. */
+/** Adds the target of a span's failed call, such as the name of the tool. */
 function addFailures(failures: TraceFailure[], { interpreted, errorType }: PreparedSpan): void {
   if (interpreted?.failed !== true) return;
   for (const { kind, name } of interpreted.uses) {

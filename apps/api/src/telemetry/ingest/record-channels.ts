@@ -19,8 +19,8 @@ const MAX_TENANT_CHANNELS = 5000;
 type ChannelSpan = Pick<PreparedSpan, 'traceId' | 'spanId' | 'parentSpanId' | 'interpreted' | 'channel'>;
 
 /**
- * Stores the channels that new spans name, in the transaction that stores the spans and holds the tenant's lock. Runs no statement if
- * they name none.
+ * Stores the channels that new spans name, in the transaction that stores the spans and holds the tenant's lock. Runs no
+ * statement if they name none.
  *
  * @param batch the spans that arrived together, with those that were stored before
  */
@@ -61,7 +61,7 @@ function namedChannels(fresh: readonly ChannelSpan[], batch: readonly ChannelSpa
   return [...named].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, channel]) => channel);
 }
 
-/** Spans around a run that are looked at. Parents may form a circle. */
+/** The most enclosing spans of a run that are looked at. It also ends the search if parents form a circle. */
 const MAX_DEPTH = 100;
 
 function isInsideOther(

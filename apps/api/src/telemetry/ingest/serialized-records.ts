@@ -3,7 +3,7 @@ import { deserialize, serialize } from 'node:v8';
 /** Prepared spans or log records, in order: an array, or {@link SerializedRecords}. */
 export type Records<Item> = Iterable<Item> & { readonly length: number };
 
-/** Deserializing a part of so many records takes 1 to 2 ms. */
+/** Deserializing a part with this many records takes 1 to 2 ms. */
 const RECORDS_PER_PART = 200;
 
 /** Serializes records in parts. */

@@ -43,7 +43,7 @@ export type StoredSpans = {
   rejected: ReadonlyMap<PreparedSpan, string>;
   /** Whether the tenant was full after the first transaction, so that the rest was not stored. */
   isFull: boolean;
-  /** The spans of both kinds. */
+  /** The spans that were rejected one by one, and those that were not stored because the tenant was full. */
   refused: Refused;
 };
 
@@ -62,7 +62,7 @@ export async function storeSpans(
   const rejected = new Map<PreparedSpan, string>();
   let done = 0;
   for (const batch of transactionBatches(spans, contentOf)) {
-    // Not before the first batch: each attempt stores something, so that a sender who repeats the request succeeds in the end.
+    // Only after the first batch: so each attempt makes progress, and a sender who repeats the request succeeds in the end.
     if (done > 0) interrupted?.throwIfAborted();
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
     const blocks = await buildSpanBlocks(batch, texts);
@@ -70,7 +70,7 @@ export async function storeSpans(
     try {
       await requireRoom(services, { place, sender, bytes, settings });
     } catch (error) {
-      // Some batches are stored already. A refusal of the whole request would be wrong about them.
+      // Some batches are stored already, so the request as a whole must not be refused.
       if (!isLimitReached(error) || done === rejected.size) throw error;
       const refused = { count: rejected.size + spans.length - done, reasons: [...rejected.values(), error.message] };
       metrics.spans.inc({ outcome: 'rejected' }, spans.length - done);

@@ -6,10 +6,13 @@ import { roomInShare } from '../../platform/fair-share.ts';
 import type { Services } from '../../platform/services.ts';
 import { removeSomeOldTraces } from '../trace-retention.ts';
 
-/** What a key of a call takes in storage, with its entries in indexes: 280 to 299 bytes on SQLite. */
+/** The bytes that a key of a call takes in storage, with its entries in indexes: 280 to 299 on SQLite. */
 export const BYTES_PER_KEY = 300;
 
-/** How often some old traces are removed for one batch. Each time 256 spans are, and a block has at most 2,000. */
+/**
+ * How often old traces are removed for one batch: 256 spans at a time. A block, which is removed with its last span, has up to
+ * 2,000.
+ */
 const MAX_REMOVALS = 8;
 
 type NewBytes = {

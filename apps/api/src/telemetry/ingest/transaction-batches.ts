@@ -10,7 +10,9 @@ const RECORDS_PER_TRANSACTION = 500;
 /** The traces per transaction, because each has a row of its own. */
 const TRACES_PER_TRANSACTION = 100;
 
-/** The new names per transaction, which no earlier batch of the request has. A new subject takes the longest. */
+/**
+ * The new names per transaction: those that no earlier batch of the request has. A new subject takes the longest to aggregate.
+ */
 const NAMES_PER_TRANSACTION = 40;
 
 /** What decides how long the transaction of a span or log record takes. */
@@ -21,8 +23,8 @@ export type BatchedContent = {
 };
 
 /**
- * Splits the spans or log records of a tenant into batches for one transaction each, so that other writes do not wait for all of a
- * large request. If one of the transactions fails, a retry finds the stored records as duplicates.
+ * Splits the spans or log records of a tenant into batches for one transaction each, so that other writes do not wait for all
+ * of a large request. If one of the transactions fails, a retry finds the stored records as duplicates.
  */
 export function* transactionBatches<Item>(
   records: Iterable<Item>,

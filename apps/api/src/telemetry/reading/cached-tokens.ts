@@ -12,9 +12,9 @@ export const TOTAL_TOKENS: readonly string[] = [
 ];
 
 /**
- * Adds the cached tokens to the input tokens if the numbers show that these exclude them: if more tokens were cached than the
- * input has, or if the total is the sum of all three. The conventions include cached tokens in the input. The APIs of Anthropic
- * and Bedrock count them separately, and some instrumentations copy their numbers.
+ * Adds the cached tokens to the input tokens if the numbers show that the input excludes them: if more tokens were cached than
+ * the input has, or if the total is the sum of input, output and cached tokens. The conventions include cached tokens in the
+ * input. The APIs of Anthropic and Bedrock count them separately, and some instrumentations copy the numbers of these APIs.
  */
 export function addUncountedCache(attributes: Attributes, facts: Facts): void {
   const { inputTokens: input } = facts;
@@ -23,7 +23,7 @@ export function addUncountedCache(attributes: Attributes, facts: Facts): void {
     facts.inputTokens = input + cached;
 }
 
-/** Adds cached tokens that are not reported themselves. The total of Bedrock shows them. */
+/** Adds cached tokens that Bedrock does not report by themselves. They are the rest of its total. */
 export function addCacheInTotalOfBedrock(attributes: Attributes, facts: Facts): void {
   if (facts.inputTokens === null || facts.vendor !== 'aws.bedrock' || cachedTokensOf(facts) > 0) return;
   facts.inputTokens += Math.max(0, restOfTotal(attributes, facts));

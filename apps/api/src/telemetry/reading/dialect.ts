@@ -23,7 +23,7 @@ export type Dialect = {
   /**
    * Endings of attribute names that hold each fact, in lower case and with dots between words: `tool.name` covers
    * `acme.tool.name`, `acme_tool_name` and `acme.toolName`. Only for frameworks that no other dialect knows. A span with such an
-   * attribute is of the dialect, if `refine` leaves facts.
+   * attribute belongs to this dialect, unless `refine` removes all facts.
    */
   endings?: FactSources;
   /** Attributes of `genai.ts` that this framework uses for something else. */
@@ -69,24 +69,27 @@ export type Dialect = {
    */
   safe?: readonly string[];
   /**
-   * A span of this dialect in which it reads nothing is no call, although it has names that another dialect would read. Without
-   * this field the other dialect reads it.
+   * If this dialect reads nothing in one of its spans, the span is not a call. Without this field another dialect whose names the
+   * span has is tried next.
    */
   readsAlone?: true;
-  /** Each call of a tool that the vendor runs has a span. The conventional attribute of the answer is not read for such calls. */
+  /**
+   * Each call of a tool that the vendor runs has its own span. So these calls are not read from the conventional attribute of
+   * the answer.
+   */
   serverToolsHaveSpans?: true;
   /** How the names of tools contain their MCP server. The server in the name takes precedence over attributes. */
   mcpTools?: McpToolForm;
   /** Attributes with tokens that the counts of the sender leave out. They are added. */
   uncounted?: Pick<FactSources, 'inputTokens' | 'outputTokens'>;
   /**
-   * The vendor whose own token counts the span copies: the input of Anthropic and Bedrock leaves out cached tokens, the output of
-   * Google leaves out reasoning tokens. They are added. Null if the counts are those of the conventions.
+   * The vendor whose own token counts the span copies. The input of Anthropic and Bedrock excludes cached tokens, and the
+   * output of Google excludes reasoning tokens. The excluded tokens are added. Null if the counts are those of the conventions.
    */
   countsOf?: (span: ReadSource, facts: Facts) => string | null;
   /** The attribute that holds the vendor's answer to a model call. The tools that the vendor ran are read from it. */
   answer?: string;
-  /** Spans that are no calls, such as one that repeats the call of another span. */
+  /** Spans that are not calls, such as one that repeats the call of another span. */
   ignored?: SpanPattern;
   /** Spans of tools that never ran, because the user or a rule rejected the call. They do not count. See `wasRejected`. */
   rejected?: SpanPattern;
@@ -95,9 +98,9 @@ export type Dialect = {
   /** Corrects what was read by the tables. Changes `facts` in place. */
   refine?: (span: ReadSource, facts: Facts) => void;
   /**
-   * Whether the user or a rule rejected the tool call of the span, or the call waits for an answer, so that it never ran. It does not
-   * count. For what `rejected` cannot express. Called for spans of tools alone, after `refine`. The text of a tool's result or error must not be able to make it true:
-   * otherwise a tool could hide its calls.
+   * Whether the tool call of the span never ran, because the user or a rule rejected it or because it waits for an answer. Such
+   * a call does not count. Use this for what `rejected` cannot express. It is called only for spans of tools, after `refine`.
+   * The text of a tool's result or error must not be able to make it true. Otherwise a tool could hide its calls.
    */
   wasRejected?: (span: ReadSource, facts: Facts) => boolean;
   /** Replaces the uses of a span. `usual` are the uses by the general rules. */
@@ -129,8 +132,8 @@ export type ReadSource = Pick<OtlpSpan, 'name' | 'kind' | 'attributes' | 'scope'
   Partial<Pick<OtlpSpan, 'events' | 'status'>>;
 
 /**
- * The parts of a log record that a reader uses. If the body is a list, as Effect's logger writes it, the attribute `body` is its
- * second text: the data of the message as JSON.
+ * The parts of a log record that a reader uses. If the body is a list, as Effect's logger writes it, the attribute `body` has the
+ * second item of the list: the data of the message as a JSON text.
  */
 export type LogSource = Pick<OtlpSpan, 'attributes' | 'scope' | 'resource'> & {
   eventName: string | null;
@@ -149,8 +152,8 @@ type LogEvent = {
   /** Whether the record only adds tokens to a call that another record reports. */
   tokensOnly?: (record: LogSource) => boolean;
   /**
-   * The record only says that a call failed, which another record reports. Both are written in the same span. A record in another
-   * span is not read: it does not tell which call failed.
+   * The record only says that a call failed. Another record reports the call, in the same span. A failure that was written in
+   * another span is not read, because it does not tell which call failed.
    */
   isFailure?: true;
   /** The record says that a call was rejected. Other records and spans with the same call id do not count. */

@@ -61,7 +61,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType ?? exceptionOfOperation(source.events);
-    // Reported tokens come first. The rest of a total may then be tokens that are not reported.
+    // Adds reported tokens first. What is then left of the total may be tokens that are not reported.
     addUncountedCache(source.attributes, facts);
     addUncountedReasoning(facts, reasoningCountsIn(source.attributes, facts));
     addCacheInTotalOfBedrock(source.attributes, facts);
@@ -135,7 +135,10 @@ function noFacts(): Facts {
   };
 }
 
-/** An address that can only be a name (`everything`) names the server of a tool. A command that runs any server names none. */
+/**
+ * An address that is no host, such as `everything`, is the name of the tool's server, unless it is a command that starts
+ * servers.
+ */
 function moveServerName(facts: Facts): void {
   const { serverAddress, serverPort } = facts;
   const isToolOrMcp = facts.mcpMethod !== null || facts.operation === 'execute_tool';

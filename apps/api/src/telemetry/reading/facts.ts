@@ -48,8 +48,8 @@ export type Use = {
   kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource';
   name: string;
   /**
-   * How many calls it stands for, if not one: a vendor may run a tool several times in one answer. 0: other spans report the calls,
-   * and this one has the sum of their tokens.
+   * How many calls it stands for, if not one: a vendor may run a tool several times in one answer. 0: other spans report the
+   * calls, and this one has the sum of their tokens.
    */
   times?: number;
   /** Identifies this use of a log record, if the record has several uses and `callId` of the facts is not that of this one. */

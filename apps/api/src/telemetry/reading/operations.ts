@@ -23,7 +23,7 @@ export const FAILURE = 'failure';
 
 const MODEL_CALLS = new Set(['chat', 'embeddings', 'generate_content', 'text_completion']);
 
-/** Longer texts are no spelling of an operation. */
+/** A longer text cannot be the spelling of an operation. */
 const MAX_SPELLING = 32;
 
 /**

@@ -18,9 +18,10 @@ export function reasoningCountsIn(attributes: Attributes, { reasoningTokens }: F
 }
 
 /**
- * Adds the reasoning tokens to the output tokens if these exclude them. The conventions include them. Google's API counts them
- * separately, and some instrumentations copy its numbers: the total shows it. The total of a Gemini model shows them even if they
- * are not reported themselves.
+ * Adds the reasoning tokens to the output tokens if the output excludes them. The conventions include reasoning tokens in the
+ * output. Google's API counts them separately, and some instrumentations copy its numbers. The total tells: it is then the sum of
+ * input, output and reasoning tokens. For a Gemini model, the rest of the total is taken for reasoning tokens even if none are
+ * reported.
  */
 export function addUncountedReasoning(facts: Facts, { reasoning, total, input = facts.inputTokens }: Counts): void {
   if (reasoning > 0) facts.reasoningTokens ??= reasoning;

@@ -7,8 +7,9 @@ type Recogniser = {
   /** The dialect of a span: by its exact scope, a pattern of its scope, or its attributes in the order of the list. */
   dialectOf: (scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null;
   /**
-   * The dialect to try next if that one reads nothing in a span: exporters replace the names of a framework and keep its scope, and
-   * attributes of a tool that decorates spans are no reason to read them as its own. Null if there is none.
+   * The dialect to try next if `dialect` reads nothing in a span. Null if there is none. There are two reasons: an exporter may
+   * keep the scope of a framework and replace its attributes, and a tool that decorates spans may have led to the wrong
+   * dialect.
    */
   nextAfter: (dialect: Dialect, scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null;
 };

@@ -8,8 +8,8 @@ const FINISH_REASON = 'gen_ai.finish_reason';
 export const WAITING_NAMES: readonly string[] = [FINISH_REASON];
 
 /**
- * Whether the tool called LangGraph's `interrupt()`: it waits for a person's answer, and runs again after it. Instrumentations for
- * Python record the exception, or write its class. Splunk's (github.com/signalfx/splunk-otel-python-contrib,
+ * Whether the tool called LangGraph's `interrupt()`. Such a tool waits for a person's answer, and runs again after the answer.
+ * Instrumentations for Python record the exception, or write its class. Splunk's (github.com/signalfx/splunk-otel-python-contrib,
  * util/opentelemetry-util-genai) writes a reason of its own instead.
  */
 export function waitsForAnswer(span: ReadSource): boolean {

@@ -5,8 +5,8 @@ const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const MAX_HOST_CHARACTERS = 253;
 
 /**
- * The host of a URL, of `host:port` or of a host, in lower case, without a dot at its end. IPv6 addresses without brackets, in their
- * shortest form. Null if there is none.
+ * The host of a URL, of `host:port` or of a host, in lower case, without a dot at its end. IPv6 addresses without brackets, in
+ * their shortest form. Null if there is none.
  */
 export function hostIn(text: string): string | null {
   const authority = hostAndPort(text);

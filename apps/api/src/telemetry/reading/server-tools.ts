@@ -44,7 +44,9 @@ export const TOOLS_OF_VENDORS: ReadonlySet<string> = new Set([
 /** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
-/** The ids of calls that Anthropic runs begin with it. Some senders write these calls as `tool_use`, like those of functions. */
+/**
+ * The beginning of the ids of calls that Anthropic runs. Some senders write these calls as `tool_use`, like calls of functions.
+ */
 export const ID_OF_ANTHROPIC = 'srvtoolu_';
 
 /** The ids of calls that OpenAI runs. Those of functions begin with `call_`. Other ids may be names of functions: `fs_read`. */
@@ -78,9 +80,9 @@ const MAX_ITEMS = 1000;
 const MAX_LISTS = 2;
 
 /**
- * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
- * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
- * `gen_ai.output.messages`. The tool of an MCP server has the server in its name: `mcp__everything__echo`.
+ * The tools that the vendor ran while it answered, as the answer lists them. The answer may be a JSON text. One entry for each
+ * call. Reads answers of OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel
+ * AI SDK, and `gen_ai.output.messages`. The tool of an MCP server has the server in its name: `mcp__everything__echo`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
@@ -128,7 +130,7 @@ function messagesIn(answer: unknown, depth = 0): unknown[] {
   return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));
 }
 
-/** The tools in the usage of an answer by Anthropic. Some senders keep it and leave the calls out. */
+/** The tools in the usage of an answer by Anthropic. Some senders keep the usage and leave out the calls. */
 function countedTools(parts: readonly unknown[]): string[] {
   for (const part of parts) {
     const requests = ownMember(ownMember(part, 'usage'), 'server_tool_use');
@@ -212,7 +214,10 @@ function toolOfItem(item: unknown): string | null {
 
 const SERVER_OF_PYDANTIC_AI = 'mcp_server:';
 
-/** Pydantic AI writes the server as the tool, and the tool into the arguments. That the server's tools are listed is no call. */
+/**
+ * Pydantic AI writes the server as the tool, and the tool into the arguments. An item that only lists the server's tools is not
+ * a call.
+ */
 function toolOfPydanticAi(server: string, written: unknown): string | null {
   const args = typeof written === 'string' ? parsedJson(written) : written;
   if (ownMember(args, 'action') === 'list_tools') return null;

@@ -18,7 +18,7 @@ type TextUsage = Pick<Facts, 'cacheReadTokens' | 'cacheWriteTokens'> & {
   reasoning: number | null;
 };
 
-/** The tokens in an attribute that holds a call's usage as JSON. The counts may stand in its member `value`. */
+/** The tokens in an attribute that holds a call's usage as JSON. The counts may be in its member `value`. */
 export function usageInTexts(attributes: Attributes): TextUsage {
   for (const name in attributes) {
     const text = attributes[name];
@@ -41,8 +41,8 @@ export function usageInTexts(attributes: Attributes): TextUsage {
 }
 
 /**
- * The cached tokens that the input does not include. The usage of Anthropic's API has no total. Other senders write these keys, too:
- * for them the numbers decide, as for attributes (`cached-tokens.ts`).
+ * The cached tokens that the input does not include. The usage of Anthropic's API has no total. Other senders write these keys,
+ * too: for them the numbers decide, as for attributes (`cached-tokens.ts`).
  */
 function uncountedCache(usage: unknown, input: number, output: number): number {
   const cached = cachedTokensOf(cachedInUsage(usage));

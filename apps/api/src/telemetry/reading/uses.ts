@@ -7,16 +7,16 @@ import { isKnownOperation, isModelCall, REJECTION } from './operations.ts';
  * - Both sides of an MCP call write a span. Only the client's span counts. A server's span has the kind `server`, or names the
  *   client's address and does not have the kind `client`.
  * - An agent counts on its own span, and not on each call that it makes. A workflow counts as an agent.
- * - A span of an agent or chain in this process may repeat the model that is called inside. It does not count, because the
- *   model call has its own span. On a client's span of a remote agent the model counts, because no other span reports it.
- *   The creation of an agent calls no model.
+ * - A span of an agent or chain in this process may repeat the model that is called inside. The model does not count there,
+ *   because the model call has its own span. On a client's span of a remote agent the model counts, because no other span reports
+ *   it. The creation of an agent calls no model.
  * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for. A span
  *   that has the tokens of a model's answer is a call of the model.
  * - The rejection of a call names the tool that did not run.
  * - A resource of MCP counts without a method if the span reports nothing else. Docker's gateway writes no methods.
- * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
- * - A span that fetches an earlier answer by its id calls no model. With tokens it counts: some senders report those of an answer
- *   that was made in the background only there.
+ * - An evaluation or a guardrail may name the model that it is about. The model counts only if it answered.
+ * - A span that fetches an earlier answer by its id calls no model. If it has tokens, it counts: some senders report the tokens of
+ *   a background answer only there.
  */
 export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Facts, isWrapper: boolean): Use[] {
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;

@@ -13,8 +13,8 @@ export function splitVendorPrefix(facts: Facts, separator: '/' | ':' = '/'): voi
 }
 
 /**
- * Splits `anthropic.messages:claude-sonnet-5`, a model of the AI SDK as the OpenAI Agents SDK names it. Exporters of that SDK write
- * OpenAI as the vendor of every model.
+ * Splits `anthropic.messages:claude-sonnet-5`, a model of the AI SDK as the OpenAI Agents SDK names it. Exporters of that SDK
+ * write OpenAI as the vendor of every model.
  */
 export function splitProviderOfAiSdk(facts: Facts): void {
   const [, prefix = '', model = null] = /^([^:]+):(.+)$/.exec(facts.model ?? '') ?? [];

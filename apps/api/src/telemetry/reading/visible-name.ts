@@ -34,7 +34,7 @@ const MAX_NAME_CHARACTERS = 256;
  */
 export const boundedName = memoizeByName(boundedId);
 
-/** The same for ids, which are not memoized because they hardly ever repeat. */
+/** {@link boundedName} for ids, which are not memoized because they hardly ever repeat. */
 export function boundedId(text: string): string {
   // Truncated before and after, because escapes are longer than what they replace.
   return cutName(visibleName(withoutEncodedText(withPublicUrls(cutName(text))))).trimEnd();

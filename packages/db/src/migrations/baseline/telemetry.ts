@@ -49,8 +49,8 @@ async function createTraces(db: Schema): Promise<void> {
   // Lists are sorted by the start of a trace.
   await index('traces_by_time', ['start_time desc', 'trace_id desc']);
   await index('traces_by_tenant', ['tenant_id', 'start_time desc', 'trace_id desc']);
-  // Finds the oldest traces, for retention. A sender chooses the start of a trace, but not when it is received. The trace id is for
-  // Postgres, which would look up traces by this index if it were smaller than that of the key.
+  // Finds the oldest traces, for retention. A sender chooses the start of a trace, but not when it is received. The trace id
+  // is for Postgres, which would look up traces by this index if it were smaller than that of the key.
   await index('traces_by_receipt', ['tenant_id', 'created_at desc', 'trace_id desc']);
   // PostgreSQL only: finds a trace for callers who see all tenants. On SQLite it would be a third of the pages that a batch of
   // spans writes, so the trace is looked up in each place instead (ADR 11).
