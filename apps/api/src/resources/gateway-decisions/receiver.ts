@@ -71,13 +71,14 @@ export function decisionReceiver({ services, decisions, limit, countUnmatched, o
     const asked = { provider: session.policy.find(body.provider), kind: body.kind, name: body.name };
     const decision = decisions.decide(session, asked, { point: 'guard', attempts: body.attempts });
     const { allowed, mode, reason } = decision;
+    const observationId = await decisions.observationOf(decision);
     return {
       allowed,
       wouldDeny: reason !== null,
       mode,
       reason,
-      observationId: await decisions.observationOf(decision),
-      reviewUrl: reason === null ? null : reviewUrlOf(services.publicUrl, asked),
+      observationId,
+      reviewUrl: reason === null ? null : reviewUrlOf(services.publicUrl, asked, observationId),
     };
   };
 
@@ -174,13 +175,18 @@ function denied(
     headers,
     reason,
     observationId,
-    reviewUrl: reviewUrlOf(publicUrl, asked),
+    reviewUrl: reviewUrlOf(publicUrl, asked, observationId),
   });
 }
 
-/** The inbox of the console, with what was denied. */
-export function reviewUrlOf(publicUrl: string, { provider, kind, name }: Asked): string {
-  const query = new URLSearchParams({ ...(provider && { provider: provider.provider.id }), kind, name });
+/** The inbox of the console, with what was denied. With its observation, if that is known: its name may be spelled otherwise. */
+export function reviewUrlOf(
+  publicUrl: string,
+  { provider, kind, name }: Asked,
+  observationId: string | null = null,
+): string {
+  const named = { ...(provider && { provider: provider.provider.id }), kind, name };
+  const query = new URLSearchParams({ ...named, ...(observationId !== null && { item: observationId }) });
   return `${publicUrl}/console/inbox?${query.toString()}`;
 }
 
