@@ -113,6 +113,7 @@ const FURTHER = [
   'DELETE /v1/prices/{price_id} delete_price',
   'GET /v1/agents list_agents',
   'GET /v1/channels list_channels',
+  'POST /v1/agents/{agent_id}/channels/{channel}/declare declare_agent_channel',
   'GET /v1/agents/{agent_id} get_agent',
   'GET /v1/graph get_graph',
   'GET /v1/runtime-observations/counts count_runtime_observations',

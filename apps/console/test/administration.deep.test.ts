@@ -195,6 +195,15 @@ test("an agent's screen says in which channels people talk to it, declared and s
   expect(await channelsOf('front-desk')).toMatch(
     /^Channels email declared and silent slack declared and seen .+ telegram seen and undeclared .+/i,
   );
+  const { items } = await read('/v1/agents?tenant_id=northwind&text=front-desk');
+  const { page, done } = await world.open(`/agents/${items[0].id}?${TENANT}`);
+  await page.getByRole('button', { name: 'Declare' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Declare the channel telegram?' });
+  await dialog.getByText('gets a new version with telegram as one channel more').waitFor();
+  await dialog.getByRole('button', { name: 'Declare it' }).click();
+  await page.getByText('Version 2 of the manifest front-desk declares telegram.').waitFor();
+  await page.getByRole('region', { name: 'Channels' }).getByText('seen and undeclared').waitFor({ state: 'detached' });
+  await done();
   expect(await channelsOf('quiet-desk')).toMatch(/^Channels not reported$/i);
 });
 

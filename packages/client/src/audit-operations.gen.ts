@@ -19,6 +19,7 @@ export const AUDIT_OPERATION_TITLES = {
   create_service_account: "Create a service account",
   create_service_account_key: "Create an API key",
   create_tenant: "Create a tenant",
+  declare_agent_channel: "Declare a channel of an agent",
   delete_gateway: "Delete a gateway",
   delete_inventory_item: "Delete an inventory item",
   delete_manifest: "Delete a manifest",

@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_channels' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'declare_agent_channel' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_channels' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -707,9 +707,9 @@ export type UpdateInventoryItemInput = {
 export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
 
 /**
- * `register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider. `confirm_removals`: confirm that most items of a provider are gone.
+ * `register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider. `confirm_removals`: confirm that most items of a provider are gone. `allow_in_manifest`: publish a new version of the manifest that denies an available item at gateways, with one entry more, for the gateways that use it.
  */
-export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential' | 'confirm_removals';
+export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential' | 'confirm_removals' | 'allow_in_manifest';
 
 /**
  * Which recommendations to apply.
@@ -1613,7 +1613,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'channel_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -1820,6 +1820,69 @@ export type ChannelOfAgent = {
      * When the last run that names the channel was received, to the hour: a later run within an hour may leave it unchanged. Null if there was none.
      */
     lastSeenAt: Timestamp | null;
+};
+
+/**
+ * A document that declares what an agent, gateway or channel uses.
+ */
+export type Manifest = {
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    name: string;
+    kind: ManifestKind;
+    /**
+     * 1, 2, 3 and so on for manifests of the same name and kind in the same tenant and sub-tenant.
+     */
+    version: number;
+    status: ManifestStatus;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `spec`.
+     */
+    digest: string;
+    spec: ManifestSpec;
+    /**
+     * Who published it: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    createdBy: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * The content of a manifest: a JSON object, as it was published.
+ */
+export type ManifestSpec = {
+    /**
+     * What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.
+     */
+    declares?: Array<Declaration>;
+    /**
+     * The channels in which people talk to the agent, by the names that its telemetry has for them. `GET /v1/channels` compares them with those that were seen.
+     */
+    channels?: Array<string>;
+    [key: string]: unknown;
+};
+
+/**
+ * An item of a provider that is used.
+ */
+export type Declaration = {
+    /**
+     * The name (case-insensitive), an alias or the id of the provider. A name is looked up in the manifest's own sub-tenant and in the whole tenant, never in other sub-tenants. It counts at a gateway only if the provider belongs to the gateway's own sub-tenant or to the whole tenant. To name a provider of another place, use its id.
+     */
+    provider: string;
+    kind: InventoryKind;
+    /**
+     * The name that agents use. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
+     */
+    name: string;
 };
 
 /**
@@ -2975,69 +3038,6 @@ export type ManifestPage = {
 };
 
 /**
- * A document that declares what an agent, gateway or channel uses.
- */
-export type Manifest = {
-    id: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
-     */
-    subTenantId: string | null;
-    name: string;
-    kind: ManifestKind;
-    /**
-     * 1, 2, 3 and so on for manifests of the same name and kind in the same tenant and sub-tenant.
-     */
-    version: number;
-    status: ManifestStatus;
-    /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `spec`.
-     */
-    digest: string;
-    spec: ManifestSpec;
-    /**
-     * Who published it: `user:<id>` or `service_account:<tenant>/<id>`.
-     */
-    createdBy: string;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * The content of a manifest: a JSON object, as it was published.
- */
-export type ManifestSpec = {
-    /**
-     * What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.
-     */
-    declares?: Array<Declaration>;
-    /**
-     * The channels in which people talk to the agent, by the names that its telemetry has for them. `GET /v1/channels` compares them with those that were seen.
-     */
-    channels?: Array<string>;
-    [key: string]: unknown;
-};
-
-/**
- * An item of a provider that is used.
- */
-export type Declaration = {
-    /**
-     * The name (case-insensitive), an alias or the id of the provider. A name is looked up in the manifest's own sub-tenant and in the whole tenant, never in other sub-tenants. It counts at a gateway only if the provider belongs to the gateway's own sub-tenant or to the whole tenant. To name a provider of another place, use its id.
-     */
-    provider: string;
-    kind: InventoryKind;
-    /**
-     * The name that agents use. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
-     */
-    name: string;
-};
-
-/**
  * A JSON Schema (draft 2020-12).
  */
 export type ManifestJsonSchema = {
@@ -4014,7 +4014,7 @@ export type RecommendedChange = {
  * The record that a recommendation changes.
  */
 export type ChangeTarget = {
-    type: 'inventory_item' | 'provider' | 'credential';
+    type: 'inventory_item' | 'provider' | 'credential' | 'manifest';
     /**
      * The id of the record. Null for a record that does not exist yet.
      */
@@ -5301,6 +5301,11 @@ export type Limit = number;
 export type Cursor = string | null;
 
 /**
+ * The agent's id.
+ */
+export type AgentId = string;
+
+/**
  * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
  */
 export type IdempotencyKey = string;
@@ -5662,6 +5667,78 @@ export type GetAgentResponses = {
 };
 
 export type GetAgentResponse = GetAgentResponses[keyof GetAgentResponses];
+
+export type DeclareAgentChannelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The agent's id.
+         */
+        agent_id: string;
+        /**
+         * The name of the channel, as `list_channels` shows it.
+         */
+        channel: string;
+    };
+    query?: never;
+    url: '/v1/agents/{agent_id}/channels/{channel}/declare';
+};
+
+export type DeclareAgentChannelErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `agent_not_found` (Agent not found), `channel_not_found` (Channel not found), `manifest_not_found` (Manifest not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type DeclareAgentChannelError = DeclareAgentChannelErrors[keyof DeclareAgentChannelErrors];
+
+export type DeclareAgentChannelResponses = {
+    /**
+     * A document that declares what an agent, gateway or channel uses.
+     */
+    200: Manifest;
+};
+
+export type DeclareAgentChannelResponse = DeclareAgentChannelResponses[keyof DeclareAgentChannelResponses];
 
 export type ListAuditEventsData = {
     body?: never;

@@ -38,6 +38,7 @@ const OPERATION_IDS = [
   'create_service_account',
   'create_service_account_key',
   'create_tenant',
+  'declare_agent_channel',
   'delete_gateway',
   'delete_inventory_item',
   'delete_manifest',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
+import { manifestRecord, ManifestSchema } from './manifests.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -58,4 +59,22 @@ export const listChannels = operation({
     ...pageFields,
   },
   output: page('AgentChannelPage', AgentChannelSchema),
+});
+
+export const declareAgentChannel = operation({
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/channels/{channel}/declare',
+  operationId: 'declare_agent_channel',
+  scope: 'manifests:write',
+  tag: 'Agents',
+  summary: 'Declare a channel of an agent',
+  description:
+    "Adds a channel that runs of the agent named to the manifest of the agent: publishes a new version with one channel more, which the gateways that use the former version use as well. It changes nothing that agents may use. It is the manifest that `list_channels` compares with: that of the agent's own place, or else that of the whole tenant. Idempotent: a channel that the manifest lists changes nothing. 404 `channel_not_found` if no run named the channel; 404 `manifest_not_found` if the agent has no manifest in your reach. To take it back, publish the manifest without the channel.",
+  params: {
+    agent_id: z.string().min(1).max(2000).describe("The agent's id."),
+    channel: z.string().min(1).max(64).describe('The name of the channel, as `list_channels` shows it.'),
+  },
+  record: manifestRecord,
+  output: ManifestSchema,
+  errors: ['agent_not_found', 'channel_not_found', 'manifest_not_found', 'tenant_limit_reached'],
 });

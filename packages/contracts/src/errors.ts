@@ -41,6 +41,7 @@ export const ERRORS = {
   route_not_found: { status: 404, title: 'Path not found' },
   agent_not_found: { status: 404, title: 'Agent not found' },
   audit_event_not_found: { status: 404, title: 'Audit event not found' },
+  channel_not_found: { status: 404, title: 'Channel not found' },
   console_session_not_found: { status: 404, title: 'Console session not found' },
   gateway_not_found: { status: 404, title: 'Gateway not found' },
   gateway_session_not_found: { status: 404, title: 'Gateway session not found' },

@@ -96,7 +96,7 @@ export const ManifestJsonSchemaSchema = z
   .meta({ id: 'ManifestJsonSchema', description: 'A JSON Schema (draft 2020-12).' });
 export type ManifestJsonSchema = z.infer<typeof ManifestJsonSchemaSchema>;
 
-const manifestRecord = { tagExcludes: [] };
+export const manifestRecord = { tagExcludes: [] };
 
 const tag = 'Manifests';
 const params = { manifest_id: LookupIdSchema.describe("The manifest's id.") };

@@ -20,11 +20,12 @@ export const RecommendationKindSchema = z
     'accept_drift',
     'rotate_credential',
     'confirm_removals',
+    'allow_in_manifest',
   ])
   .meta({
     id: 'RecommendationKind',
     description:
-      '`register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider. `confirm_removals`: confirm that most items of a provider are gone.',
+      '`register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider. `confirm_removals`: confirm that most items of a provider are gone. `allow_in_manifest`: publish a new version of the manifest that denies an available item at gateways, with one entry more, for the gateways that use it.',
   });
 export type RecommendationKind = z.infer<typeof RecommendationKindSchema>;
 
@@ -32,7 +33,12 @@ export type RecommendationKind = z.infer<typeof RecommendationKindSchema>;
 const KIND_COUNT = RecommendationKindSchema.options.length;
 
 /** The kinds that widen what agents may use. Unless a call names them by id, they are applied only after a review. */
-export const WIDENING_KINDS: readonly RecommendationKind[] = ['register_item', 'adopt_provider', 'accept_drift'];
+export const WIDENING_KINDS: readonly RecommendationKind[] = [
+  'register_item',
+  'adopt_provider',
+  'accept_drift',
+  'allow_in_manifest',
+];
 
 /** The kinds that `{}` applies only after an approval. A failing provider must not retire its items by itself. */
 export const REVIEWED_KINDS: readonly RecommendationKind[] = [...WIDENING_KINDS, 'confirm_removals'];
@@ -44,7 +50,7 @@ export const RecommendationStatusSchema = z.enum(['open', 'applied', 'dismissed'
 
 const ChangeTargetSchema = z
   .strictObject({
-    type: z.enum(['inventory_item', 'provider', 'credential']),
+    type: z.enum(['inventory_item', 'provider', 'credential', 'manifest']),
     id: z.string().nullable().describe('The id of the record. Null for a record that does not exist yet.'),
   })
   .meta({ id: 'ChangeTarget', description: 'The record that a recommendation changes.' });
@@ -251,7 +257,7 @@ export const applyProviderRecommendations = operation({
   tag,
   summary: 'Apply recommendations for a provider',
   description:
-    'Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on, and `confirm_removals`, which is applied only by its id.',
+    'Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`, `allow_in_manifest`) until a person approves an observation that they are based on, and `confirm_removals`, which is applied only by its id.',
   params,
   body: ApplyRecommendationsInputSchema,
   bodyOptional: true,
@@ -311,7 +317,7 @@ export const undoRecommendation = operation({
   tag,
   summary: 'Undo an applied recommendation',
   description:
-    'Restores the state before the recommendation was applied. The recommendation is open again, but it is applied only by its id and no longer with `{}`. 409 `recommendation_built_on` if later changes depend on the change; the detail names them. Sessions that a block revoked stay revoked.',
+    'Restores the state before the recommendation was applied. The recommendation is open again, but it is applied only by its id and no longer with `{}`. 409 `recommendation_built_on` if later changes depend on the change; the detail names them. Sessions that a block revoked stay revoked. The version of a manifest that it published is deleted, and its gateways use the former version again.',
   params: recommendation,
   record: recommendationRecord,
   ifMatch: recommendationRecord,

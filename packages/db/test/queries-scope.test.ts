@@ -15,6 +15,7 @@ import type * as grantedItems from '../src/repositories/granted-items.ts';
 import type * as inventory from '../src/repositories/inventory.ts';
 import type * as inventorySync from '../src/repositories/inventory-sync.ts';
 import type * as manifestDeclarations from '../src/repositories/manifest-declarations.ts';
+import type * as manifestDenials from '../src/repositories/manifest-denials.ts';
 import type * as manifests from '../src/repositories/manifests.ts';
 import type * as memberships from '../src/repositories/memberships.ts';
 import type * as nameKeys from '../src/repositories/name-keys.ts';
@@ -74,6 +75,7 @@ test('functions on tenant data take a scope or a place, except those listed here
   expectTypeOf<Unnarrowed<typeof inventory>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof inventorySync>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof manifestDeclarations>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof manifestDenials>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof manifests>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof nameKeys>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof operatorTasks>>().toBeNever();

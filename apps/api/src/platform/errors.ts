@@ -56,6 +56,7 @@ export class ValidationFailure extends TRPCError {
 /** The same text whether the record does not exist or is out of the caller's reach. */
 const NOT_FOUND = {
   agent_not_found: 'There is no agent with this id in your reach.',
+  channel_not_found: 'No run of the agent named this channel.',
   console_session_not_found: 'You have no console session with this id.',
   gateway_not_found: 'There is no gateway with this id in your reach.',
   gateway_session_not_found: 'The gateway has no session with this id.',

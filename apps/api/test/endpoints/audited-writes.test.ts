@@ -3,11 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { operationsOf } from '../../src/http/trpc.ts';
 import { isKept, keptValues } from '../../src/platform/audit/kept-values.ts';
+import { agentIdOf } from '../../src/resources/agents/known-agents.ts';
 import { appRouter } from '../../src/server/router.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { signedInBrowser } from '../support/browser.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { sendSpans } from '../telemetry/traces/sending.ts';
 import { auditOf } from './harness.ts';
 import { chatSpan } from './spec-fixtures.ts';
 
@@ -16,6 +18,19 @@ beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
 });
 afterAll(() => server.stop());
+
+/** An agent with a manifest, which was seen in the channel `webchat`. Returns its id. */
+async function agentInChannel(as: { key: string }): Promise<string> {
+  const body = { name: 'in-channel', kind: 'agent', spec: {} };
+  const { tenantId } = await server.ok('POST', '/v1/manifests', { as, body });
+  const attributes = {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': body.name,
+    'openclaw.channel': 'webchat',
+  };
+  await sendSpans(server, as, [{ name: 'invoke_agent', kind: 1, attributes }]);
+  return agentIdOf({ tenantId, subTenantId: null, name: body.name });
+}
 
 /** Operations that change administrative records: all except reads and the receiver of telemetry. */
 const WRITES = operationsOf(appRouter)
@@ -322,6 +337,12 @@ const STEPS: Step[] = [
     expected: ['manifest', ['status']],
   },
   {
+    operationId: 'declare_agent_channel',
+    method: 'POST',
+    path: (made) => `/v1/agents/${made.agent}/channels/webchat/declare`,
+    expected: ['manifest', ['kind', 'name', 'spec']],
+  },
+  {
     operationId: 'create_gateway',
     method: 'POST',
     path: () => '/v1/gateways',
@@ -573,6 +594,7 @@ test('each write leaves audit events with its request id, actor, scheme, target,
   const made: Record<string, string> = { caller: caller.principal };
   for (const { operationId, method, path, body, keep, expected, kept = [], as } of STEPS) {
     if (operationId === 'review_runtime_observation') made.observation = await observed({ key: caller.key });
+    if (operationId === 'declare_agent_channel') made.agent = await agentInChannel({ key: caller.key });
     if (operationId === 'undo_recommendation') made.recommendation = await applied({ key: caller.key }, made.provider);
     if (operationId === 'undo_recommendations') made.apply = await appliedAgain({ key: caller.key }, made);
     if (operationId === 'sync_provider_inventory') await listens({ key: caller.key }, made.provider);

@@ -1,4 +1,5 @@
 import * as contract from '@quartermaster/contracts/channels.ts';
+import { type AgentName, agentIdOf } from '../../src/resources/agents/known-agents.ts';
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -14,7 +15,7 @@ import {
   type SpanInput,
   toolRun,
 } from '../telemetry/traces/sending.ts';
-import { checkCoverageAfterAll, type Endpoints, expectInvalid, serverFor } from './harness.ts';
+import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, serverFor } from './harness.ts';
 
 let server: Endpoints;
 beforeAll(async () => {
@@ -241,5 +242,84 @@ describe('list_channels', () => {
       ).status,
     ).toBe(422);
     expect((await publish('agent', ['slack'])).status).toBe(200);
+  });
+});
+
+describe('declare_agent_channel', () => {
+  const declareChannel = async (as: { key: string }, agent: Body, channel = 'webchat') =>
+    server.call(
+      'POST',
+      `/v1/agents/${agentIdOf({ subTenantId: null, ...agent } as AgentName)}/channels/${channel}/declare`,
+      { as },
+    );
+
+  test('adds a channel that was seen to the manifest of the agent, for the gateways that use it as well', async () => {
+    const { tenantId, as, send } = await newTenant();
+    const spec = {
+      declares: [{ provider: 'openai', kind: 'model', name: 'gpt-5' }],
+      channels: ['email'],
+      'x-team': 'blue',
+    };
+    const manifest = await server.ok('POST', '/v1/manifests', { as, body: { name: 'support', kind: 'agent', spec } });
+    const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', manifestId: manifest.id } });
+    await send(run('support', { 'openclaw.channel': 'webchat' }));
+    const agent = { tenantId, name: 'support' };
+    const { status, body } = await declareChannel(as, agent);
+    expect([status, body.version, body.status]).toEqual([200, 2, 'active']);
+    expect(body.spec).toEqual({ ...spec, channels: ['email', 'webchat'] });
+    expect(statesOf(await all(server, '/v1/channels', as))).toEqual([
+      'support email declared_and_silent',
+      'support webchat declared_and_seen',
+    ]);
+    expect((await server.ok('GET', `/v1/gateways/${gateway.id}`, { as })).manifestId).toBe(body.id);
+    expect(await server.ok('GET', `/v1/manifests/${manifest.id}`, { as })).toMatchObject({ status: 'superseded' });
+    const events = (await auditOf(server, { tenant_id: tenantId })).filter(
+      ({ operation }) => operation === 'declare_agent_channel',
+    );
+    expect(events.map(({ target }) => target.id).toSorted()).toEqual([body.id, gateway.id, manifest.id].toSorted());
+    // Repeating the call changes nothing.
+    expect((await declareChannel(as, agent)).body).toEqual(body);
+  });
+
+  test('answers 404 for a channel that no run named, an agent without a manifest, and an agent out of reach', async () => {
+    const { tenantId, as, declare, send } = await newTenant();
+    await send(run('shadow', { 'openclaw.channel': 'webchat' }));
+    await declare('support', ['email']);
+    const codeOf = async (agent: Body, channel?: string, by = as) =>
+      (await declareChannel(by, agent, channel)).body.code;
+    expect(await codeOf({ tenantId, name: 'support' })).toBe('channel_not_found');
+    expect(await codeOf({ tenantId, name: 'support' }, 'email')).toBe('channel_not_found');
+    expect(await codeOf({ tenantId, name: 'shadow' })).toBe('manifest_not_found');
+    expect(await codeOf({ tenantId, name: 'shadow' }, 'webchat', (await newTenant()).as)).toBe('agent_not_found');
+  });
+
+  test('refuses a manifest that has 50 channels', async () => {
+    const { tenantId, as, declare, send } = await newTenant();
+    await declare(
+      'support',
+      Array.from({ length: 50 }, (_, index) => `c${index}`),
+    );
+    await send(run('support', { 'openclaw.channel': 'webchat' }));
+    const { status, body } = await declareChannel(as, { tenantId, name: 'support' });
+    expect([status, body.detail[0].msg]).toEqual([422, expect.stringContaining('at most 50 channels')]);
+  });
+
+  test("changes the whole tenant's manifest only for a caller of the whole tenant", async () => {
+    const { tenantId, as, declare } = await newTenant();
+    await declare('support', ['email']);
+    const east = { key: (await accountWithKey(server, { tenantId, subTenantId: 'east' })).key };
+    await sendSpans(server, east, [run('support', { 'openclaw.channel': 'webchat' })]);
+    const agent = { tenantId, subTenantId: 'east', name: 'support' };
+    expect((await declareChannel(east, agent)).body.code).toBe('manifest_not_found');
+    // A manifest of the sub-tenant without channels leaves those of the whole tenant in force.
+    await server.ok('POST', '/v1/manifests', {
+      as,
+      body: { name: 'support', kind: 'agent', spec: {}, tenantId, subTenantId: 'east' },
+    });
+    expect((await declareChannel(as, agent)).body).toMatchObject({ subTenantId: null, version: 2 });
+    expect(statesOf(await all(server, '/v1/channels', east))).toEqual([
+      'support email declared_and_silent',
+      'support webchat declared_and_seen',
+    ]);
   });
 });

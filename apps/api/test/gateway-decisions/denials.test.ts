@@ -31,8 +31,9 @@ const observationsOf = async ({ as, providerId }: DecidingWorld): Promise<Body[]
 test('a denial opens an observation with a review task, and approving and applying it lets the next call through', async () => {
   const world = await decidingWorld(server);
   const { as } = world;
-  const { observationId, allowed } = await decide(world, 'drop_table');
+  const { observationId, allowed, reviewUrl } = await decide(world, 'drop_table');
   expect(allowed).toBe(false);
+  expect(new URL(reviewUrl).searchParams.get('item')).toBe(observationId);
   expect(await server.ok('GET', `/v1/runtime-observations/${observationId}`, { as })).toMatchObject({
     name: 'drop_table',
     unknown: true,

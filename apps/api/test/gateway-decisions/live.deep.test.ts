@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
-import { startTestServer } from '../support/server.ts';
+import { type Body, startTestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
 
 /** What the documentation promises, in milliseconds. */
@@ -53,4 +53,33 @@ test('what one process approves, blocks and revokes counts for decisions of anot
   expect(Math.max(...times)).toBeGreaterThan(100);
   if (decider !== writer) await decider.end();
   await writer.stop();
+});
+
+test('what is allowed in a manifest, or no longer, counts in an open session within 5 s', async () => {
+  const server = await startTestServer();
+  const world = await decidingWorld(server);
+  const { as, gatewayId, providerId, providerName } = world;
+  const spec = { allow: [{ provider: providerName, names: ['other'] }] };
+  const manifest = await server.ok('POST', '/v1/manifests', { as, body: { name: 'edge', kind: 'gateway', spec } });
+  await server.ok('PUT', `/v1/gateways/${gatewayId}`, { as, body: { manifestId: manifest.id } });
+  const decide = async (): Promise<Body> => {
+    const answer = await server.call('POST', `/v1/gateways/${gatewayId}/decisions`, {
+      headers: { Authorization: `Bearer ${world.token}` },
+      body: { provider: providerName, kind: 'tool', name: 'search' },
+    });
+    return answer.body;
+  };
+  const { reason, observationId } = await decide();
+  expect(reason).toBe('manifest');
+  const within5s = (allowed: boolean) =>
+    expect.poll(async () => (await decide()).allowed, { timeout: PROMISED_MS, interval: 100 }).toBe(allowed);
+  await expect
+    .poll(async () => (await server.ok('GET', `/v1/runtime-observations/${observationId}`, { as })).status)
+    .toBe('open');
+  await server.ok('POST', `/v1/runtime-observations/${observationId}/review`, { as, body: { decision: 'approved' } });
+  const { applied } = await server.ok('POST', `/v1/providers/${providerId}/recommendations/apply`, { as, body: {} });
+  await within5s(true);
+  await server.ok('POST', `/v1/recommendations/${applied[0].id}/undo`, { as });
+  await within5s(false);
+  await server.stop();
 });

@@ -1,10 +1,13 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Manifest } from '@quartermaster/contracts/manifests.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { describe, expect, test } from 'vitest';
+import type { DenyingManifest } from '../../src/governance/declarations/manifest-denials.ts';
 import { acceptDrift } from '../../src/governance/rules/accept-drift.ts';
 import { adoptProvider } from '../../src/governance/rules/adopt-provider.ts';
+import { allowInManifest } from '../../src/governance/rules/allow-in-manifest.ts';
 import { blockItem } from '../../src/governance/rules/block-item.ts';
 import { registerItem } from '../../src/governance/rules/register-item.ts';
 import { retireItem } from '../../src/governance/rules/retire-item.ts';
@@ -16,7 +19,7 @@ const LATER = '2026-01-02T00:00:00.000Z';
 const DRIFT = { schemaDigest: 'sha256:b', title: null, description: 'new', attributes: {}, detectedAt: LATER };
 
 function provider(status: Provider['status'] = 'active'): Provider {
-  return { id: 'prov_1', name: 'tools', status } as Provider;
+  return { id: 'prov_1', tenantId: 'acme', subTenantId: null, name: 'tools', status } as Provider;
 }
 
 function item(fields: Partial<InventoryItem> = {}): InventoryItem {
@@ -25,30 +28,33 @@ function item(fields: Partial<InventoryItem> = {}): InventoryItem {
   return { ...definition, ...named, ...fields } as InventoryItem;
 }
 
-/** An observation from a text: its status, then `?` if undeclared, `!` if rejected, `~` if drifted, `0` if never seen. */
+/** An observation from a text: its status, then `?` if undeclared, `!` if rejected, `~` if drifted, `0` if never seen, `m` if a manifest denied it. */
 function observation(text: string, id = 'obs_1'): RuntimeObservation {
   const status = /^[a-z]+/.exec(text)?.[0] as RuntimeObservation['status'];
   const decision = text.includes('!') ? 'rejected' : status === 'approved' || status === 'ignored' ? status : null;
   const review = decision && { decision, note: null, reviewedBy: 'user:u', reviewedAt: TIME };
   const drift = text.includes('~') ? { before: DRIFT, after: DRIFT, detectedAt: LATER } : null;
   const occurrences = text.includes('0') ? 0 : 1;
-  return { id, status, unknown: text.includes('?'), occurrences, review, drift } as unknown as RuntimeObservation;
+  const evidence = { deniedReasons: text.endsWith('m') ? ['manifest'] : [] };
+  const seen = { unknown: text.includes('?'), occurrences, evidence };
+  return { id, status, ...seen, review, drift } as unknown as RuntimeObservation;
 }
 
 type Row = {
   state: string;
   provider?: Provider['status'];
-  item?: Partial<InventoryItem>;
+  item?: Partial<InventoryItem> | undefined;
   seen?: string[];
   isOpen?: boolean;
+  denying?: DenyingManifest[];
   /** The proposed change. Null: the rule proposes nothing. */
   change: [Change['before'], Change['after']] | null;
 };
 
-function subject({ provider: status, item: fields, seen = [] }: Row): SubjectState {
+function subject({ provider: status, item: fields, seen = [], denying = [] }: Row): SubjectState {
   const observations = seen.map((text, index) => observation(text, `obs_${index + 1}`));
   const own = fields && item(fields);
-  return { provider: provider(status), kind: 'tool', name: 'echo', item: own, deciding: own, observations };
+  return { provider: provider(status), kind: 'tool', name: 'echo', item: own, deciding: own, observations, denying };
 }
 
 const ECHO = { kind: 'tool', name: 'echo' };
@@ -164,6 +170,83 @@ describe('accept_drift', () => {
       acceptDrift.evaluate(subject({ state: '', item: { drift: { ...DRIFT, schemaDigest } }, change: null }), true)
         ?.cause;
     expect(wanted('sha256:b')).not.toBe(wanted('sha256:c'));
+  });
+});
+
+/** A manifest that denies, and the gateway `gw` that uses it. Both are of the whole tenant, unless a sub-tenant is named. */
+function denying(fields: Partial<Manifest> = {}, gatewayOf: string | null = null): DenyingManifest {
+  const own = {
+    id: 'man_1',
+    tenantId: 'acme',
+    subTenantId: null,
+    name: 'edge',
+    kind: 'gateway',
+    version: 1,
+    status: 'active',
+  };
+  const gateway = { tenantId: 'acme', subTenantId: gatewayOf, id: 'gw_1', name: 'gw' };
+  return { manifest: { ...own, spec: { allow: [] }, ...fields } as Manifest, gateways: [gateway] };
+}
+
+describe('allow_in_manifest', () => {
+  const manifest = { subTenantId: null, kind: 'gateway', name: 'edge' };
+  const entry = { provider: 'prov_1', kind: 'tool', names: ['echo'] };
+  const change: Row['change'] = [
+    { ...ECHO, manifest, entry: null },
+    { ...ECHO, manifest, entry },
+  ];
+  const full = Array.from({ length: 1000 }, () => entry);
+  const denied = { item: {}, seen: ['open1m'], denying: [denying()] };
+  const rows: Row[] = [
+    { ...denied, state: 'opens for an available item that a manifest denies', change },
+    { ...denied, state: 'opens with an approval', seen: ['approved1m'], change },
+    {
+      ...denied,
+      state: 'adds what an agent declares',
+      denying: [denying({ kind: 'agent', spec: { declares: [] } })],
+      change: [
+        { ...ECHO, manifest: { ...manifest, kind: 'agent' }, entry: null },
+        { ...ECHO, manifest: { ...manifest, kind: 'agent' }, entry: { provider: 'prov_1', ...ECHO } },
+      ],
+    },
+    { ...denied, state: 'not if no manifest denies it any more', denying: [], change: null },
+    { ...denied, state: 'not for a subject without an item', item: undefined, change: null },
+    { ...denied, state: 'not for a blocked item', item: { status: 'blocked' }, change: null },
+    { ...denied, state: 'not for a pending item', item: { status: 'pending' }, change: null },
+    { ...denied, state: 'not for a rejected subject', seen: ['rejected1!m'], change: null },
+    { ...denied, state: 'not for a rejected subject that is seen again', seen: ['open1!m'], change: null },
+    { ...denied, state: 'not for an ignored subject', seen: ['ignored1m'], change: null },
+    { ...denied, state: 'not for a resolved subject', seen: ['resolved1m'], change: null },
+    { ...denied, state: 'not if a manifest never denied it', seen: ['open1'], change: null },
+    { ...denied, state: 'not for a superseded version', denying: [denying({ status: 'superseded' })], change: null },
+    { ...denied, state: 'not if the manifest is full', denying: [denying({ spec: { allow: full } })], change: null },
+    { ...denied, state: 'is not proposed for a deleted provider', provider: 'deleted', change: null },
+  ];
+  test.each(rows)('$state', (row) => {
+    expect(changeOf(allowInManifest.evaluate(subject(row), false))).toEqual(row.change);
+  });
+
+  const ofSubTenant = (...manifests: DenyingManifest[]) => {
+    const state = subject({ ...denied, state: '', denying: manifests, change: null });
+    return allowInManifest.evaluate({ ...state, provider: { ...state.provider, subTenantId: 'east' } }, false);
+  };
+  test('a provider of a sub-tenant changes only manifests and gateways of that sub-tenant', () => {
+    const own = { subTenantId: 'east' };
+    expect(ofSubTenant(denying(own, 'east'))).not.toBeNull();
+    for (const other of [denying({}, 'east'), denying(own, null), denying({ subTenantId: 'west' }, 'west')]) {
+      expect(ofSubTenant(other)).toBeNull();
+    }
+    const outside = denying(own, null).gateways[0];
+    const both = {
+      ...denying(own, 'east'),
+      gateways: [...denying(own, 'east').gateways, ...(outside ? [{ ...outside, name: 'hidden' }] : [])],
+    };
+    expect(ofSubTenant(both)?.reason).not.toContain('hidden');
+  });
+
+  test('has no exact entry for a name with *', () => {
+    const state = subject({ ...denied, state: '', change: null });
+    expect(allowInManifest.evaluate({ ...state, name: 'echo*' }, false)).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
 import { expect, vi } from 'vitest';
-import { agentIdOf } from '../../src/resources/agents/known-agents.ts';
+import { agentIdOf, agentOfId } from '../../src/resources/agents/known-agents.ts';
 import {
   accountWithKey,
   memberWithToken,
@@ -10,6 +10,7 @@ import {
   unique,
 } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
+import { sendSpans } from '../telemetry/traces/sending.ts';
 
 /** The places of the owner and of the strangers. */
 export const OWNER = { tenantId: 'tenant-a', subTenantId: 'sub-a1' };
@@ -201,6 +202,17 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     const name = unique('agent');
     await create(server, '/v1/manifests', { name, kind: 'agent', spec: { channels: ['web'] }, ...place });
     return agentIdOf({ tenantId: place.tenantId, subTenantId: place.subTenantId ?? null, name });
+  },
+  async channel(server, { place, made }) {
+    const name = agentOfId(made['agent_id'] ?? '')?.name ?? '';
+    const attributes = {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': name,
+      'openclaw.channel': 'webchat',
+    };
+    const key = await keyWith(server, place, ['traces:write']);
+    await sendSpans(server, { key }, [{ name: `invoke_agent ${name}`, kind: 1, attributes }]);
+    return 'webchat';
   },
   kind: async () => 'agent',
   header_name: async () => 'x-organization',

@@ -53,6 +53,8 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   const span = { traceId, spanId: 'a1'.repeat(8), name: 'chat', kind: 3, ...times, attributes, events, links };
   const resourceSpans = [{ scopeSpans: [{ scope: { name: 'tests' }, spans: [span] }] }];
   await server.ok('POST', '/v1/traces', { as: worker, body: { resourceSpans } });
+  const run = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent', 'openclaw.channel': 'webchat' };
+  await sendSpans(server, worker, [{ name: 'invoke_agent agent', kind: 1, attributes: run }]);
   const denied = { provider: provider.id, kind: 'model', name: 'unknown-model' };
   const headers = { Authorization: `Bearer ${session.token}` };
   await server.ok('POST', `/v1/gateways/${gateway.id}/decisions`, { headers, body: denied });
@@ -76,6 +78,7 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
     recommendation_id: recommended.items[0].id,
     apply_id: applyId,
     agent_id: agentIdOf({ ...place, subTenantId: null, name: 'agent' }),
+    channel: 'webchat',
     task_id: tasks.items[0].id,
     trace_id: traceId,
     kind: 'agent',

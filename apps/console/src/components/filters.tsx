@@ -95,9 +95,12 @@ export function Views({
   name = 'view',
   label,
   views,
+  initial = views[0]?.value,
 }: {
   name?: string;
   label: string;
+  /** The view without one in the address. By default the first one. */
+  initial?: string | undefined;
   views: readonly View[];
 }): ReactNode {
   const setState = useSetUrlState();
@@ -106,7 +109,7 @@ export function Views({
   useEffect(() => {
     if (isUnknown) setState({ [name]: undefined });
   }, [isUnknown, name, setState]);
-  const current = chosen ?? views[0]?.value;
+  const current = chosen ?? initial;
   return (
     <div role="group" aria-label={label} className="qm-views">
       {views.map(({ value, label: text, count }) => (
@@ -114,9 +117,7 @@ export function Views({
           key={value}
           type="button"
           aria-pressed={value === current}
-          onClick={() =>
-            setState({ [name]: value === views[0]?.value ? undefined : value, item: undefined }, { push: true })
-          }
+          onClick={() => setState({ [name]: value === initial ? undefined : value, item: undefined }, { push: true })}
         >
           {text}
           {count !== undefined && <span className="num dim">{formatNumber(count)}</span>}

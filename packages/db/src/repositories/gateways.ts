@@ -183,6 +183,20 @@ export async function findActiveGatewayOfManifest(
   return row && toReference(row);
 }
 
+/** The gateways of a scope that use a manifest, active or disabled. */
+export async function findGatewaysOfManifest(db: Database, scope: TenantScope, manifestId: string): Promise<Gateway[]> {
+  const rows = await db
+    .selectFrom('gateways')
+    .selectAll()
+    .where('manifest_id', '=', manifestId)
+    .where('status', '<>', sql.lit('deleted'))
+    .where(inScope(scope))
+    .orderBy('id')
+    .execute();
+  const providers = await providersOf(db, rows);
+  return rows.map((row) => toGateway(row, providers));
+}
+
 async function insertProviders(
   db: Database,
   gateway: Pick<Row, 'tenant_id' | 'id'>,

@@ -161,6 +161,24 @@ export async function endManifest(
   return row && toManifest(row);
 }
 
+/** Makes a superseded version the active one again, because the version after it is taken back. */
+export async function reactivateManifest(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  now: Date,
+): Promise<Manifest | undefined> {
+  const row = await db
+    .updateTable('manifests')
+    .set({ status: 'active', updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where('status', '=', 'superseded')
+    .where(inScope(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toManifest(row);
+}
+
 /**
  * Stores what a version declares: removes what the version before it declared and this one does not, takes over the rest, and
  * adds what is new.

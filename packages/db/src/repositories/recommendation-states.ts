@@ -97,7 +97,7 @@ export async function supersedeWithoutObservations(db: Database, place: TenantPl
     .updateTable('recommendations')
     .set({ status: 'superseded', updated_at: now.toISOString() })
     .where('tenant_id', '=', place.tenantId)
-    .where('kind', 'in', ['register_item', 'block_item', 'adopt_provider'])
+    .where('kind', 'in', ['register_item', 'block_item', 'adopt_provider', 'allow_in_manifest'])
     .where(OPEN)
     .where((eb) =>
       eb.not(

@@ -1,5 +1,6 @@
 import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   addDecisionCounts,
@@ -17,9 +18,11 @@ import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-
 import { findReportingAccounts } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
+import { wasDeniedByManifest } from '../declarations/manifest-denials.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
 import { type AggregationLimits, aggregateSightings } from '../observations/aggregate.ts';
 import { openCardinalityTask } from '../observations/cardinality-task.ts';
+import { reevaluateDenied } from '../observations/reevaluate.ts';
 import { emptySighting, type Sighting } from '../observations/sightings.ts';
 
 /**
@@ -160,7 +163,8 @@ async function foldAccount(
     ...entry,
     sighting: { ...entry.sighting, ...sumOfDenials(entry.denials), ...sumOfCalls(entry.calls) },
   }));
-  const known = new Set((await observed(trx, place, entries)).map(subjectKey));
+  const former = await observed(trx, place, entries);
+  const known = new Set(former.map(subjectKey));
   const newEntries = entries.filter(({ sighting, calls }) => calls.length === 0 && !known.has(subjectKey(sighting)));
   const openCount = newEntries.length === 0 ? 0 : await countDeniedOnly(trx, place, { account, most: MAX_DENIED_ONLY });
   const overLimit = new Set(newEntries.slice(Math.max(0, MAX_DENIED_ONLY - openCount)));
@@ -175,14 +179,31 @@ async function foldAccount(
     { sightings: admitted.map(({ sighting }) => sighting), newProviders: new Set(), sender: account, limits },
     now,
   );
-  const idOf = new Map((await observed(trx, place, admitted)).map((row) => [subjectKey(row), row.id]));
+  const observations = await observed(trx, place, admitted);
+  const idOf = new Map(observations.map((row) => [subjectKey(row), row.id]));
   const noted = admitted.flatMap(({ sighting, denials: ofSubject }) => {
     const observationId = idOf.get(subjectKey(sighting));
     // A limit of observations may have left it out.
     return observationId === undefined ? [] : ofSubject.map((denial) => ({ denial, observationId }));
   });
   await addObservationDenials(trx, place, noted.map(rowOf).reduce(merged, []));
+  const deniedByManifest = new Set(
+    noted.filter(({ denial }) => denial.reason === 'manifest').map(({ observationId }) => observationId),
+  );
+  // What was denied for this reason before and waits for a decision needs nothing more.
+  const waiting = new Set(former.filter(isWaitingForEntry).map(({ id }) => id));
+  const opened = observations
+    .filter(({ id }) => deniedByManifest.has(id) && !waiting.has(id))
+    .flatMap((observation) => {
+      const provider = providers.get(observation.providerId);
+      return provider ? [{ provider, observation }] : [];
+    });
+  await reevaluateDenied(trx, place, { observed: opened, opens: true }, now);
   return noted.map(({ denial, observationId }) => ({ subject: denial, observationId }));
+}
+
+function isWaitingForEntry(observation: RuntimeObservation): boolean {
+  return observation.status !== 'resolved' && wasDeniedByManifest(observation);
 }
 
 function observed(trx: Database, place: TenantPlace, entries: readonly { sighting: Sighting }[]) {

@@ -23,6 +23,7 @@ import {
   findBlockedAnswers,
   findDeclaredStates,
 } from '../declarations/declared.ts';
+import { wasDeniedByManifest } from '../declarations/manifest-denials.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../rules/reconcile.ts';
 import { admitSightings, type ObservedSighting, type Unobserved } from './admit-sightings.ts';
@@ -287,7 +288,9 @@ function aggregateOne(
   const lastDeniedAt = sighting.denied
     ? laterOf(former?.lastDeniedAt ?? '', sighting.denied.lastAt)
     : (former?.lastDeniedAt ?? null);
-  const { status, review } = computeStatus({ ...before, occurrences, denials }, declared);
+  // Only the fold of denials and changes of manifests open it for this reason, or end that: telemetry reads no manifests.
+  const isDeniedByManifest = former !== undefined && former.status !== 'resolved' && wasDeniedByManifest(former);
+  const { status, review } = computeStatus({ ...before, occurrences, denials }, { ...declared, isDeniedByManifest });
   const evidence = addEvidence(former?.evidence, sighting, {
     accounts,
     errors,

@@ -17,6 +17,7 @@ import {
   findDeclaredState,
   findDeclaredStates,
 } from '../declarations/declared.ts';
+import { findDenyingManifests } from '../declarations/manifest-denials.ts';
 import { findUses } from './first-use.ts';
 import { cancelObservationTasks } from './observation-tasks.ts';
 import { type ObservationAtProvider, updateReviewTasks } from './review-task.ts';
@@ -29,7 +30,12 @@ export type Recomputed = { before: RuntimeObservation; after: RuntimeObservation
 /** The former states of observations, by their ids. An undo restores them. */
 export type FormerStates = ReadonlyMap<string, FormerObservation>;
 
-type Recomputation = { observed: readonly ObservationAtProvider[]; former?: FormerStates | undefined };
+type Recomputation = {
+  observed: readonly ObservationAtProvider[];
+  former?: FormerStates | undefined;
+  /** Whether resolved observations open that a manifest denies: a gateway has just denied them. */
+  opensDenied?: boolean;
+};
 
 /** Observations per batch. Most statements run once for each batch. */
 const BATCH_SIZE = 200;
@@ -43,12 +49,12 @@ const BATCH_SIZE = 200;
 export async function recompute(
   db: Database,
   tenant: Pick<TenantPlace, 'tenantId'>,
-  { observed, former }: Recomputation,
+  { observed, former, opensDenied = false }: Recomputation,
   now: Date,
 ): Promise<Recomputed[]> {
   const changed: Recomputed[] = [];
   for await (const batch of inBatches(observed, BATCH_SIZE)) {
-    changed.push(...(await recomputeBatch(db, tenant, { observed: batch, former }, now)));
+    changed.push(...(await recomputeBatch(db, tenant, { observed: batch, former, opensDenied }, now)));
   }
   return changed;
 }
@@ -73,7 +79,7 @@ export async function recomputeRisk(
 async function recomputeBatch(
   db: Database,
   tenant: Pick<TenantPlace, 'tenantId'>,
-  { observed, former }: Recomputation,
+  { observed, former, opensDenied = false }: Recomputation,
   now: Date,
 ): Promise<Recomputed[]> {
   const subjects = observed.map(({ provider, observation }) => {
@@ -85,13 +91,15 @@ async function recomputeBatch(
   const declaredOf = await findDeclaredStates(db, tenant, subjects);
   const usesOf = await findUses(db, tenant, subjects);
   const blockedAnswersOf = await findBlockedAnswers(db, tenant, subjects);
+  const denyingOf = await findDenyingManifests(db, tenant, observed);
   const recomputed = subjects.map((subject) => {
     const { provider, before, responseModels } = subject;
     const state = computeState(
       provider,
       before,
       {
-        declared: declaredOf(subject),
+        declared: { ...declaredOf(subject), isDeniedByManifest: denyingOf(before).length > 0 },
+        opensDenied,
         blockedAnswers: blockedAnswersOf(provider, responseModels),
         uses: usesOf(subject),
         former: former?.get(before.id),
@@ -113,7 +121,7 @@ async function recomputeBatch(
   await updateReviewTasks(
     db,
     tenant,
-    withTasks.map(({ provider, after }) => ({ provider, observation: after })),
+    withTasks.map(({ provider, after }) => ({ provider, observation: after, denying: denyingOf(after) })),
     now,
   );
   const noLongerBlocked = changed.filter(({ before, after }) => isBlockedUse(before) && !isBlockedUse(after));
@@ -123,7 +131,8 @@ async function recomputeBatch(
 }
 
 type StateInputs = {
-  declared: DeclaredState;
+  declared: DeclaredState & { isDeniedByManifest: boolean };
+  opensDenied: boolean;
   blockedAnswers: readonly BlockedAnswer[];
   uses: ProviderUses;
   /** The state that an undo restores. */
@@ -133,16 +142,16 @@ type StateInputs = {
 function computeState(
   provider: Provider,
   observation: RuntimeObservation,
-  { declared, blockedAnswers, uses, former }: StateInputs,
+  { declared, opensDenied, blockedAnswers, uses, former }: StateInputs,
   now: Date,
 ) {
   const { drift } = former ?? observation;
   // An undo restores the former status, unless a person reviewed the observation since then.
   const isRestored = former !== undefined && former.reviewedAt === (observation.review?.reviewedAt ?? null);
   const current = isRestored ? { ...observation, status: former.status } : observation;
-  // A resolved observation opens here only if its declaration is gone. Otherwise the next sighting opens it.
+  // A resolved observation opens here only if its declaration is gone, or a denial was folded. Otherwise the next sighting opens it.
   const lostDeclaration = !isRestored && declared.unknown && !observation.unknown;
-  const mayChange = current.status !== 'resolved' || lostDeclaration;
+  const mayChange = current.status !== 'resolved' || lostDeclaration || (opensDenied && declared.isDeniedByManifest);
   const { status, review } =
     provider.status === 'deleted' || !mayChange ? current : computeStatus({ ...current, drift }, declared);
   const state = { unknown: declared.unknown, inventoryItemId: declaringItemId(declared), status, review, drift };

@@ -7,10 +7,12 @@ import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { caseFoldedNames } from '@quartermaster/naming/provider-names.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
+import { findObservationsDeniedByManifest } from '@quartermaster/db/repositories/manifest-denials.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProviders, findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeRecommendationsOfProvider } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
+  findObservationsByIds,
   findObservationsOfAnyProvider,
   findObservationsOfFamilies,
   findObservationsOfProvider,
@@ -20,6 +22,7 @@ import { updateDrifts } from '../declarations/drift.ts';
 import { adoptionTask, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
 import { findObservationsAnsweredBy } from './answered-by.ts';
 import { type FormerStates, recompute, type Recomputed } from './recompute.ts';
+import type { ObservationAtProvider } from './review-task.ts';
 import type { BlockCandidates } from './revoke-sessions.ts';
 
 // These functions are called in the transaction that changes a declaration. They recompute the observations that it affects,
@@ -63,6 +66,59 @@ export async function reevaluateRemovedItem(
     await updateDrifts(trx, provider, [{ kind: item.kind, name: item.name, drift: null, status: 'removed' }], now);
   await reevaluateSubjectsOfItems(trx, provider, { subjects: [{ ...item, provider }], former }, now);
   return [item];
+}
+
+/** Reevaluates an item that a manifest allows now, or no longer allows. */
+export async function reevaluateAllowed(
+  trx: Database,
+  provider: Provider,
+  item: Subject,
+  now: Date,
+  former?: FormerStates,
+): Promise<void> {
+  await reevaluateSubjectsOfItems(trx, provider, { subjects: [{ ...item, provider }], former }, now);
+}
+
+/**
+ * Reevaluates observations of a tenant that gateways denied because of their manifests.
+ *
+ * @param opens whether resolved ones open: a gateway has just denied them
+ */
+export async function reevaluateDenied(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  { observed, opens }: { observed: readonly ObservationAtProvider[]; opens: boolean },
+  now: Date,
+): Promise<void> {
+  await recompute(db, tenant, { observed, opensDenied: opens }, now);
+  const subjects = observed.map(({ provider, observation: { kind, name } }) => ({ provider, kind, name }));
+  await reconcileSubjects(db, tenant, subjects, now);
+}
+
+/**
+ * Reevaluates what gateways denied because of their manifests, because another manifest or another version counts now.
+ *
+ * @returns how many observations these are
+ */
+export async function reevaluateDeniedAt(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  gatewayIds: readonly string[],
+  now: Date,
+): Promise<number> {
+  const ids = await findObservationsDeniedByManifest(db, tenant, gatewayIds);
+  for await (const batch of inBatches(ids, BATCH_SIZE)) {
+    const observations = await findObservationsByIds(db, tenant, batch);
+    const providerIds = [...new Set(observations.map(({ providerId }) => providerId))];
+    const found = await findProviders(db, wholeTenant(tenant.tenantId), providerIds);
+    const providers = new Map(found.map((provider) => [provider.id, provider]));
+    const observed = observations.flatMap((observation) => {
+      const provider = providers.get(observation.providerId);
+      return provider ? [{ provider, observation }] : [];
+    });
+    await reevaluateDenied(db, tenant, { observed, opens: false }, now);
+  }
+  return ids.length;
 }
 
 /** Reevaluates a provider that was declared, renamed, moved or deleted, and finishes the task to adopt it. */

@@ -3,13 +3,18 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import type { Database } from '@quartermaster/db/database.ts';
 import { findLastTasks, type LastTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { type DenyingManifest, denialInWords, wasDeniedByManifest } from '../declarations/manifest-denials.ts';
 import { isRejectedAgain } from '../rules/rule.ts';
 import { cancelObservationTasks, REOPEN_AFTER_MS } from './observation-tasks.ts';
 
 const REVIEWS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
-/** An observation and its provider. */
-export type ObservationAtProvider = { provider: Provider; observation: RuntimeObservation };
+/** An observation and its provider, and the manifests that deny it where they are known. */
+export type ObservationAtProvider = {
+  provider: Provider;
+  observation: RuntimeObservation;
+  denying?: readonly DenyingManifest[];
+};
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
@@ -33,11 +38,11 @@ async function openReviewTasks(
   observed: readonly ObservationAtProvider[],
   now: Date,
 ): Promise<void> {
-  const tasks = observed.map(({ provider, observation }) => ({
-    ...reviewTask(observation),
-    subTenantId: observation.subTenantId,
-    title: titleOf(provider, observation),
-    priority: observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
+  const tasks = observed.map((one) => ({
+    ...reviewTask(one.observation),
+    subTenantId: one.observation.subTenantId,
+    title: titleOf(one),
+    priority: one.observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
   }));
   await openOperatorTasks(db, tenant, { ...REVIEWS, tasks }, now);
 }
@@ -69,10 +74,14 @@ export function reviewTask({ id }: Pick<RuntimeObservation, 'id'>) {
   return { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
 }
 
-function titleOf(provider: Provider, observation: RuntimeObservation): string {
+function titleOf({ provider, observation, denying: [first] = [] }: ObservationAtProvider): string {
   const what = `the ${observation.kind} ${observation.name}`;
   if (isRejectedAgain(observation)) return `Review ${what} at ${provider.name}: it was rejected, and is used again`;
   if (observation.drift !== null) return `Review ${what} at ${provider.name}: its definition changed`;
+  if (!observation.unknown && wasDeniedByManifest(observation)) {
+    const by = first === undefined ? 'the manifest of a gateway' : denialInWords(observation, first);
+    return `Review ${what} at ${provider.name}, which is declared, but denied by ${by}`;
+  }
   if (observation.occurrences === 0 && observation.denials > 0)
     return `Review ${what}, denied at ${provider.name} and not declared`;
   return `Review ${what}, seen at ${provider.name} and not declared`;

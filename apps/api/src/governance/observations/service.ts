@@ -16,7 +16,8 @@ import { covers, EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError, requireFound } from '../../platform/errors.ts';
-import { type DeclaredState, findDeclaredState } from '../declarations/declared.ts';
+import { findDeclaredState } from '../declarations/declared.ts';
+import { findDenyingManifests } from '../declarations/manifest-denials.ts';
 import { reconcileSubject } from '../rules/reconcile.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { recomputeRisk } from './recompute.ts';
@@ -46,13 +47,12 @@ export async function applyReview(
   const reviewedBy = principalName(ctx.principal);
   const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
   // An approval of a declared subject resolves its observation. The approval does not count after the declaration is removed.
-  const { unknown } = observation;
   // Each further decision may open another recommendation, so it needs room for a record. A rejection needs none: it protects.
   if (observation.review !== null && decision !== 'rejected') {
     await ctx.services.tenantLimits.addRecord(trx, observation.tenantId, { content: note });
   }
-  const item = await findUnusedItem(trx, observation);
-  const { status } = computeStatus({ ...observation, review, status: decision }, { unknown, item });
+  const declared = await findDeclared(trx, observation);
+  const { status } = computeStatus({ ...observation, review, status: decision }, declared);
   const reviewed = requireFound(
     await updateObservation(trx, ctx.reach, id, { status, review }, now),
     'runtime_observation_not_found',
@@ -79,8 +79,7 @@ export async function changeObservation(
     }
     // Without a review the status depends on the declarations: a subject that is declared now is resolved, not open.
     const unreviewed = { ...observation, status: 'open', review: null } as const;
-    const item = await findUnusedItem(trx, observation);
-    const reopened = computeStatus(unreviewed, { unknown: observation.unknown, item });
+    const reopened = computeStatus(unreviewed, await findDeclared(trx, observation));
     const change: Pick<ObservationChange, 'status'> = {
       ...(status !== undefined && { status: status === 'open' ? reopened.status : status }),
     };
@@ -130,11 +129,18 @@ async function reevaluateReviewed(
   return observation;
 }
 
-/** The item of an observation that only a sync reported. It may be pending. Undefined for observations of calls or denials. */
-async function findUnusedItem(db: Database, observation: RuntimeObservation): Promise<DeclaredState['item']> {
-  if (observation.occurrences > 0 || observation.denials > 0) return undefined;
-  const provider = await findProvider(db, EVERYWHERE, observation.providerId);
-  return provider && (await findDeclaredState(db, observation, provider, observation)).item;
+/** What decides about the status of an observation. The item of one that is only used decides nothing, so it is not read. */
+async function findDeclared(
+  db: Database,
+  observation: RuntimeObservation,
+): Promise<Parameters<typeof computeStatus>[1]> {
+  const { unknown, occurrences, denials } = observation;
+  const provider =
+    occurrences > 0 && denials === 0 ? undefined : await findProvider(db, EVERYWHERE, observation.providerId);
+  if (!provider) return { unknown, item: undefined, isDeniedByManifest: false };
+  const { item } = await findDeclaredState(db, observation, provider, observation);
+  const denyingOf = await findDenyingManifests(db, observation, [{ provider, observation }]);
+  return { unknown, item, isDeniedByManifest: denyingOf(observation).length > 0 };
 }
 
 /** The observation that a path names. @throws 404 */

@@ -5,24 +5,33 @@ import { isRejectedAgain } from '../rules/rule.ts';
 type Decision = Pick<RuntimeObservation, 'status' | 'review'>;
 type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences' | 'denials'>;
 
+/** What is declared now, and whether the manifest of a gateway denies what the inventory has. */
+type Declared = DeclaredState & { isDeniedByManifest: boolean };
+
 /**
  * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. Any other
- * observation is undecided in four cases:
+ * observation is undecided in five cases:
  * - It is used, denied or pending, but not declared.
  * - A gateway denied it, and only a manifest declares it.
+ * - The manifest of a gateway denies it, and it is available.
  * - Its definition changed.
  * - It was rejected and then seen again.
  *
  * If none of them applies, it is `resolved`. An undecided observation that was `approved` or `open` keeps its status. An undecided
  * observation that was `resolved` becomes `open` and loses its approval, because the declaration that the approval led to is gone.
  */
-export function computeStatus(observation: Observed, { unknown, item }: DeclaredState): Decision {
+export function computeStatus(observation: Observed, { unknown, item, isDeniedByManifest }: Declared): Decision {
   const { status, review, drift, occurrences, denials } = observation;
   if (status === 'rejected' || status === 'ignored') return { status, review };
   const isUnknown = unknown && (occurrences > 0 || denials > 0 || item?.status === 'pending');
   const lacksItem = denials > 0 && item === undefined;
+  const lacksEntry = isDeniedByManifest && item?.status === 'available';
   const isUndecided =
-    isUnknown || lacksItem || drift !== null || (isRejectedAgain(observation) && item?.status !== 'blocked');
+    isUnknown ||
+    lacksItem ||
+    lacksEntry ||
+    drift !== null ||
+    (isRejectedAgain(observation) && item?.status !== 'blocked');
   if (!isUndecided) return { status: 'resolved', review };
   if (status !== 'resolved') return { status, review };
   return { status: 'open', review: review?.decision === 'approved' ? null : review };

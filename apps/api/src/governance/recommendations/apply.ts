@@ -40,7 +40,7 @@ import {
   revokeSessionsOfBlocked,
   revokeSessionsOfChangedProvider,
 } from '../observations/revoke-sessions.ts';
-import { findSubjectState, itemOf } from '../rules/reconcile.ts';
+import { findSubjectState, itemOf, reconcileSubject } from '../rules/reconcile.ts';
 import { applyChange, changedBy } from './change.ts';
 
 type SkipReason = z.infer<typeof SkipReasonSchema>;
@@ -162,12 +162,22 @@ export async function applyOpenRecommendation(
 ): Promise<Applied | { skipped: SkipReason }> {
   const scope = scopeOf(provider);
   // It may be superseded by a recommendation that the same request applied before it.
-  const open = await findRecommendation(trx, scope, id);
+  let open = await findRecommendation(trx, scope, id);
+  if (open?.status === 'open' && open.kind === 'allow_in_manifest') {
+    // Gateways and manifests may have changed since the rule was last asked.
+    await reconcileSubject(trx, provider, itemOf(open.change), now);
+    open = await findRecommendation(trx, scope, id);
+  }
   if (open?.status !== 'open') return { skipped: 'not_open' };
   if (open.change.after?.['credentialId'] === null) return { skipped: 'needs_successor' };
   const former = await findFormerStates(trx, provider, open);
   const itemsBefore = open.kind === 'adopt_provider' ? await listItemIds(trx, scope, provider.id) : null;
-  const { change, reevaluate } = await applyChange(trx, provider, { change: open.change, tenantLimits }, now);
+  const { change, reevaluate } = await applyChange(
+    trx,
+    provider,
+    { change: open.change, tenantLimits, record, appliedBy },
+    now,
+  );
   const state = { appliedBy, appliedAt: now.toISOString(), applyId, applyOrder, change, former, itemsBefore };
   const applied = await markApplied(trx, scope, id, state, now);
   if (!applied) throw new Error(`the recommendation ${id} is no longer open`);
@@ -178,7 +188,7 @@ export async function applyOpenRecommendation(
     changed: { fields: ['status'], before: open, after: applied },
   });
   const { type, id: targetId } = change.target;
-  if (targetId !== null) {
+  if (targetId !== null && type !== 'manifest') {
     record({ place: provider, target: { type, id: targetId }, changed: changedBy(change) });
   }
   return { recommendation: applied, candidates };
@@ -228,7 +238,7 @@ async function findFormerStates(
   provider: Provider,
   { change }: Recommendation,
 ): Promise<FormerObservations> {
-  if (change.target.type !== 'inventory_item') return {};
+  if (change.target.type !== 'inventory_item' && change.target.type !== 'manifest') return {};
   const { kind, name } = itemOf(change);
   const { observations } = await findSubjectState(db, { provider, kind, name });
   return Object.fromEntries(
@@ -245,9 +255,11 @@ function narrowingFirst(chosen: readonly Recommendation[]): Recommendation[] {
   return chosen.toSorted((a, b) => widening(a) - widening(b));
 }
 
-/** The change for the answer of a dry run. An item that would be created has no id. */
+/** The change for the answer of a dry run. A record that would be created has no id. */
 function withoutNewId(before: Recommendation, { change }: Recommendation): Recommendation['change'] {
-  return { ...change, target: before.change.target };
+  if (change.target.type !== 'manifest') return { ...change, target: before.change.target };
+  const { gatewayIds } = change.after ?? {};
+  return { ...before.change, after: { ...before.change.after, gatewayIds } };
 }
 
 /** Whether a request without ids skips a recommendation of this kind if no observation that it is based on was reviewed. */

@@ -20,16 +20,22 @@ import { markHeldItemsMissing, restoreMissingItems } from '@quartermaster/db/rep
 import { setHealth, updateProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
-import { changedFields } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, changedFields } from '../../platform/audit/audited-write.ts';
 import type { ChangedFields } from '../../platform/audit/kept-values.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { FormerStates } from '../observations/recompute.ts';
-import { reevaluateItems, reevaluateProvider, reevaluateRemovedItem } from '../observations/reevaluate.ts';
+import {
+  reevaluateAllowed,
+  reevaluateItems,
+  reevaluateProvider,
+  reevaluateRemovedItem,
+} from '../observations/reevaluate.ts';
 import type { BlockCandidates } from '../observations/revoke-sessions.ts';
 import { itemOf, reconcileCredential } from '../rules/reconcile.ts';
 import { removableKinds } from '../rules/confirm-removals.ts';
 import type { Change } from '../rules/rule.ts';
+import { applyToManifest, undoInManifest } from './manifest-change.ts';
 
 /** A change that was applied. */
 export type AppliedChange = {
@@ -58,6 +64,10 @@ const RemovalSchema = ProviderSchema.pick({ health: true });
 type ChangeOptions = {
   change: Change;
   tenantLimits: TenantLimits;
+  /** Records the changes of manifests and gateways. All others are recorded by the caller. */
+  record: (change: AuditedChange) => void;
+  /** Who applies it, as an author of what it creates. */
+  appliedBy: string;
   /** When the change that is undone was applied. Null: nothing is undone. */
   undoneSince?: string | null;
 };
@@ -71,7 +81,7 @@ type ChangeOptions = {
 export async function applyChange(
   trx: Database,
   provider: Provider,
-  { change, tenantLimits, undoneSince = null }: ChangeOptions,
+  { change, tenantLimits, record, appliedBy, undoneSince = null }: ChangeOptions,
   now: Date,
 ): Promise<AppliedChange> {
   switch (change.target.type) {
@@ -83,6 +93,8 @@ export async function applyChange(
         : changeProvider(trx, provider, change, now);
     case 'credential':
       return changeCredential(trx, provider, change, now);
+    case 'manifest':
+      return changeManifest(trx, provider, { change, tenantLimits, record, appliedBy, undoneSince }, now);
   }
 }
 
@@ -182,6 +194,24 @@ async function confirmRemoval(
         candidates.push(...(await reevaluateItems(trx, provider, items, now)));
       }
       return candidates;
+    },
+  };
+}
+
+/** Publishes a version of a manifest, or undoes that. */
+async function changeManifest(
+  trx: Database,
+  provider: Provider,
+  options: Required<ChangeOptions>,
+  now: Date,
+): Promise<AppliedChange> {
+  const { change, undoneSince } = options;
+  if (undoneSince !== null) await undoInManifest(trx, provider, { ...options, change: inverse(change) }, now);
+  return {
+    change: undoneSince === null ? await applyToManifest(trx, provider, options, now) : change,
+    reevaluate: async (former) => {
+      await reevaluateAllowed(trx, provider, itemOf(change), now, former);
+      return [];
     },
   };
 }

@@ -6,6 +6,7 @@ import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { listItemIds } from '@quartermaster/db/repositories/inventory.ts';
 import { findProviderSecret, listSealedHeaders } from '@quartermaster/db/repositories/provider-secrets.ts';
+import { closeRecommendations } from '@quartermaster/db/repositories/open-recommendations.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findFormerObservations,
@@ -14,8 +15,10 @@ import {
   markUndone,
   reopenSuperseded,
 } from '@quartermaster/db/repositories/recommendation-states.ts';
+import { findOpenRecommendationsOfSubjects } from '@quartermaster/db/repositories/recommendations.ts';
 import { scopeOf, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
+import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { CallerContext } from '../../auth/context.ts';
@@ -23,6 +26,7 @@ import { revokeSessionsOfBlocked, revokeSessionsOfChangedProvider } from '../obs
 import { itemOf, subjectOf } from '../rules/reconcile.ts';
 import { applyChange, changedBy, findTarget, inverse, isRemoval } from './change.ts';
 import { requireRecommendation } from './dismiss.ts';
+import { asProposed, findManifestObstacle } from './manifest-change.ts';
 
 /** Recommendations per batch. After each batch the event loop gets a turn. */
 const BATCH_SIZE = 20;
@@ -84,7 +88,7 @@ type Writing = { trx: Database; record: (change: AuditedChange) => void; now: Da
 
 /** Undoes an applied recommendation in the caller's transaction. If something was built on it, changes nothing and returns what. */
 async function undoApplied(
-  { services: { tenantLimits } }: CallerContext,
+  { services: { tenantLimits }, principal }: CallerContext,
   { trx, record, now }: Writing,
   recommendation: Recommendation,
 ): Promise<Recommendation | string> {
@@ -96,11 +100,15 @@ async function undoApplied(
   const { reevaluate } = await applyChange(
     trx,
     provider,
-    { change: inverse(change), tenantLimits, undoneSince: appliedAt },
+    { change: inverse(change), tenantLimits, record, appliedBy: principalName(principal), undoneSince: appliedAt },
     now,
   );
+  const isManifest = change.target.type === 'manifest';
+  // Another manifest may deny the same, which was recommended next.
+  if (isManifest) await supersedeNext(trx, provider, recommendation, now);
   // An item that the change created is deleted now, so the reopened recommendation has no target id.
-  const planned = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
+  const created = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
+  const planned = isManifest ? asProposed(change) : created;
   const undone = await markUndone(trx, scopeOf(recommendation), id, planned, now).catch((error: unknown) => {
     if (!(error instanceof DuplicateKeyError)) throw error;
     throw builtOn(`The recommendation ${id} cannot be undone: a newer recommendation for the same record is open.`);
@@ -123,10 +131,24 @@ async function undoApplied(
   const changed = { fields: ['status'], before: recommendation, after: undone };
   record({ place: recommendation, target: { type: 'recommendation', id }, changed });
   const { type, id: targetId } = change.target;
-  if (targetId !== null) {
+  if (targetId !== null && !isManifest) {
     record({ place: provider, target: { type, id: targetId }, changed: changedBy(inverse(change)) });
   }
   return undone;
+}
+
+/** Supersedes the open recommendation of the same kind about the same subject. */
+async function supersedeNext(
+  trx: Database,
+  provider: Provider,
+  { kind, change }: Recommendation,
+  now: Date,
+): Promise<void> {
+  const item = itemOf(change);
+  const subject = { providerId: provider.id, subject: subjectOf(provider, item.kind, item.name) };
+  const open = await findOpenRecommendationsOfSubjects(trx, provider, [subject]);
+  const ids = open.filter((one) => one.kind === kind).map(({ id }) => id);
+  await closeRecommendations(trx, provider, ids, 'superseded', now);
 }
 
 function builtOn(why: string): ApiError {
@@ -141,6 +163,7 @@ async function findUndoObstacle(
   now: Date,
 ): Promise<string | null> {
   const { type } = change.target;
+  if (type === 'manifest') return findManifestObstacle(db, provider, change);
   const what = type === 'inventory_item' ? 'the inventory item' : `the ${type}`;
   const target = await findTarget(db, provider, change, now);
   if (!target) return `${what} has been deleted`;

@@ -15,10 +15,12 @@ import { findObservationsOfSubjects } from '@quartermaster/db/repositories/runti
 import { insertObservationLinks } from '@quartermaster/db/repositories/open-recommendations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { findCoveringItems } from '../declarations/covering-items.ts';
+import { findDenyingManifests, mergedDenials } from '../declarations/manifest-denials.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
 import { countHeldItems } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { acceptDrift } from './accept-drift.ts';
 import { adoptProvider } from './adopt-provider.ts';
+import { allowInManifest } from './allow-in-manifest.ts';
 import { blockItem } from './block-item.ts';
 import { confirmRemovals, type RemovalState, removableKinds } from './confirm-removals.ts';
 import { applyEvaluations, type ClosingStatus, recommendationKey, type RuleEvaluation } from './evaluation.ts';
@@ -29,7 +31,13 @@ import type { Change, Rule, SubjectState } from './rule.ts';
 
 const ItemSchema = InventoryItemSchema.pick({ kind: true, name: true });
 
-const SUBJECT_RULES: readonly Rule<SubjectState>[] = [registerItem, blockItem, retireItem, acceptDrift];
+const SUBJECT_RULES: readonly Rule<SubjectState>[] = [
+  registerItem,
+  blockItem,
+  retireItem,
+  acceptDrift,
+  allowInManifest,
+];
 
 /** The `subject` of the recommendation to adopt a provider. */
 export const PROVIDER_SUBJECT = 'provider';
@@ -264,13 +272,18 @@ async function findSubjectStates(
   const named = subjects.map((subject) => ({ ...keyOf(subject), provider: subject.provider }));
   const itemsOf = await findCoveringItems(db, tenant, named);
   const observationsOf = Map.groupBy(await findObservationsOfSubjects(db, tenant, named), subjectKey);
+  const observed = named.flatMap((subject) =>
+    (observationsOf.get(subjectKey(subject)) ?? []).map((observation) => ({ provider: subject.provider, observation })),
+  );
+  const denyingOf = await findDenyingManifests(db, tenant, observed);
   return named.map((subject, index) => {
     const { provider, kind } = subject;
     const { exactItem: item, deciding } = itemsOf(subject);
     const name = subjects[index]?.name ?? '';
     const observations = observationsOf.get(subjectKey(subject)) ?? [];
     // Of several spellings the declared one is shown, otherwise that of the first observation.
-    return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, deciding, observations };
+    const denying = mergedDenials(observations.map(denyingOf));
+    return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, deciding, observations, denying };
   });
 }
 

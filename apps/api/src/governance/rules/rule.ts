@@ -2,6 +2,7 @@ import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inve
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { DenyingManifest } from '../declarations/manifest-denials.ts';
 
 /** What applying a recommendation changes. Undo applies it with `before` and `after` exchanged. */
 export type Change = Recommendation['change'];
@@ -38,6 +39,8 @@ export type SubjectState = {
   deciding: InventoryItem | undefined;
   /** The observations of the subject, in all sub-tenants. */
   observations: readonly RuntimeObservation[];
+  /** The manifests that deny it now, at gateways that denied it. */
+  denying: readonly DenyingManifest[];
 };
 
 /** The change that sets the status of an inventory item, or creates the item with this status. */

@@ -1,7 +1,9 @@
 import * as contract from '@quartermaster/contracts/agents.ts';
+import { declareAgentChannel } from '@quartermaster/contracts/channels.ts';
 import { scopeOfQuery } from '../../auth/places.ts';
 import { paged } from '../../http/cursors.ts';
 import { endpoint, router } from '../../http/trpc.ts';
+import { declareChannel } from './declare-channel.ts';
 import { getAgent, listAgents } from './service.ts';
 
 export const agentsRouter = router({
@@ -13,4 +15,8 @@ export const agentsRouter = router({
   }),
 
   get: endpoint(contract.getAgent).query(({ ctx, input }) => getAgent(ctx, input.path.agent_id, input.query)),
+
+  declareChannel: endpoint(declareAgentChannel).mutation(({ ctx, input }) =>
+    declareChannel(ctx, input.path.agent_id, input.path.channel),
+  ),
 });

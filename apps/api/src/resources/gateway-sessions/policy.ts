@@ -14,8 +14,8 @@ import { findDecidingItem } from '@quartermaster/naming/deciding-item.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { manifestReferences } from '@quartermaster/naming/provider-names.ts';
+import { allowanceOf } from '../../governance/declarations/allow-list.ts';
 import { findTenantBlocks } from '../../governance/declarations/tenant-blocks.ts';
-import { allowanceOf } from './allow-list.ts';
 
 /** Whether a gateway allows something of a provider now, or why not. */
 type Verdict = 'allowed' | 'not_in_inventory' | 'blocked' | 'manifest';

@@ -21,6 +21,7 @@ import {
   requireFound,
 } from '../../platform/errors.ts';
 import type { CallerContext } from '../../auth/context.ts';
+import { reevaluateDeniedAt } from '../../governance/observations/reevaluate.ts';
 
 export async function createGateway(ctx: CallerContext, body: CreateGatewayInput): Promise<Gateway> {
   return auditedWrite(ctx, async (trx, record, now) => {
@@ -43,8 +44,12 @@ export async function createGateway(ctx: CallerContext, body: CreateGatewayInput
   });
 }
 
+/** Denied observations that cost one point of the rate limits: they are reevaluated in the transaction. */
+const DENIED_PER_POINT = 50;
+
 export async function changeGateway(ctx: CallerContext, id: string, body: UpdateGatewayInput): Promise<Gateway> {
-  return auditedWrite(ctx, async (trx, record, now) => {
+  let denied = 0;
+  const answer = await auditedWrite(ctx, async (trx, record, now) => {
     const gateway = await requireGateway(ctx, trx, id);
     const { providerIds, ...rest } = body;
     const change = { ...rest, ...(providerIds && { providerIds: [...new Set(providerIds)] }) } as GatewayChange;
@@ -64,18 +69,24 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
       target: { type: 'gateway', id },
       changed: { fields: changed, before: gateway, after: updated },
     });
+    const decidesAnew = changed.includes('manifestId') || changed.includes('providerIds');
+    if (decidesAnew) denied = await reevaluateDeniedAt(trx, updated, [id], now);
     return updated;
   });
+  await ctx.charge(Math.floor(denied / DENIED_PER_POINT));
+  return answer;
 }
 
 export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gateway> {
-  return auditedWrite(ctx, async (trx, record, now) => {
+  let denied = 0;
+  const answer = await auditedWrite(ctx, async (trx, record, now) => {
     const gateway = await requireGateway(ctx, trx, id);
     const deleted = requireFound(
       await updateGateway(trx, ctx.reach, id, { status: 'deleted' }, now),
       'gateway_not_found',
     );
     await revokeSessionsOfGateway(trx, scopeOf(deleted), id, now);
+    denied = await reevaluateDeniedAt(trx, deleted, [id], now);
     record({
       place: deleted,
       target: { type: 'gateway', id },
@@ -83,6 +94,8 @@ export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gat
     });
     return deleted;
   });
+  await ctx.charge(Math.floor(denied / DENIED_PER_POINT));
+  return answer;
 }
 
 /** The gateway that a path names. @throws 404 */

@@ -1,25 +1,15 @@
 import type { CreateManifestInput, Manifest } from '@quartermaster/contracts/manifests.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
-import { findActiveGatewayOfManifest } from '@quartermaster/db/repositories/gateways.ts';
-import {
-  compareDeclarations,
-  deleteDeclarations,
-  endManifest,
-  findActiveManifest,
-  findDeclarations,
-  findLastManifestVersion,
-  findManifest,
-  insertManifest,
-  storeDeclarations,
-} from '@quartermaster/db/repositories/manifests.ts';
-import { covers } from '@quartermaster/db/tenancy.ts';
+import { findActiveGatewayOfManifest, findGatewaysOfManifest } from '@quartermaster/db/repositories/gateways.ts';
+import { deleteDeclarations, endManifest, findManifest } from '@quartermaster/db/repositories/manifests.ts';
+import { covers, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { principalName } from '../../auth/principal.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
-import { canonicalDigest } from '../../platform/canonical-digest.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
-import { reevaluateAgent, reevaluateDeclared } from '../../governance/observations/reevaluate.ts';
+import { publishVersion } from '../../governance/declarations/manifest-versions.ts';
+import { reevaluateAgent, reevaluateDeclared, reevaluateDeniedAt } from '../../governance/observations/reevaluate.ts';
 import type { CallerContext } from '../../auth/context.ts';
 
 /** Changed declarations and agents that cost one point of the rate limits: observations are reevaluated in the transaction. */
@@ -56,13 +46,15 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
     const removed = await deleteDeclarations(trx, manifest);
     const deleted = requireFound(await endManifest(trx, ctx.reach, id, 'deleted', now), 'manifest_not_found');
     await reevaluateDeclared(trx, manifest, removed, now);
+    // Only gateways that are disabled may have a deleted manifest.
+    const denied = await reevaluateGateways(trx, manifest, now);
     const agents = manifest.kind === 'agent' ? await reevaluateAgent(trx, manifest, manifest.name, now) : 0;
     record({
       place: deleted,
       target: { type: 'manifest', id },
       changed: { fields: ['status'], before: manifest, after: deleted },
     });
-    return { deleted, changed: removed.length + agents };
+    return { deleted, changed: removed.length + agents + denied };
   });
   await chargeForChanges(ctx, changed);
   return deleted;
@@ -82,32 +74,24 @@ async function publish(
   ctx: CallerContext,
   body: CreateManifestInput,
 ): Promise<{ manifest: Manifest; changed: number }> {
-  const { name, kind, spec } = body;
-  const digest = canonicalDigest(spec);
   return auditedWrite(ctx, async (trx, record, now) => {
+    const { name, kind } = body;
     const place = await existingPlace(ctx, trx, body);
-    const before = await findActiveManifest(trx, place, body);
-    if (before?.digest === digest) return { manifest: before, changed: 0 };
-    const bytes = Buffer.byteLength(JSON.stringify(spec));
-    await ctx.services.tenantLimits.add(trx, place.tenantId, 'storedBytes', bytes);
-    const version = (await findLastManifestVersion(trx, place, body)) + 1;
     const createdBy = principalName(ctx.principal);
-    const manifest = await insertManifest(trx, place, { name, kind, version, digest, spec, createdBy }, now);
-    const changes = compareDeclarations(before ? await findDeclarations(trx, before) : [], spec.declares ?? []);
-    const changed = [...changes.added, ...changes.removed];
-    await storeDeclarations(trx, manifest, changes, before);
+    const { tenantLimits } = ctx.services;
+    const publishing = { content: body, createdBy, tenantLimits, record, fields: Object.keys(body) };
+    const { manifest, before, changed } = await publishVersion(trx, place, publishing, now);
     if (changed.length > 0) await reevaluateDeclared(trx, place, changed, now);
     const agents = kind === 'agent' && !before ? await reevaluateAgent(trx, place, name, now) : 0;
-    if (before) {
-      const after = { status: 'superseded' };
-      await endManifest(trx, [place], before.id, 'superseded', now);
-      record({ place, target: { type: 'manifest', id: before.id }, changed: { fields: ['status'], before, after } });
-    }
-    record({
-      place,
-      target: { type: 'manifest', id: manifest.id },
-      changed: { fields: Object.keys(body), before: null, after: manifest },
-    });
-    return { manifest, changed: changed.length + agents };
+    // The gateways keep the former version. What they deny is no longer repaired by a version after it.
+    const denied = before && before.id !== manifest.id ? await reevaluateGateways(trx, before, now) : 0;
+    return { manifest, changed: changed.length + agents + denied };
   });
+}
+
+/** Reevaluates what the gateways of a manifest denied because of it. */
+async function reevaluateGateways(trx: Database, { tenantId, id }: Manifest, now: Date): Promise<number> {
+  const gateways = await findGatewaysOfManifest(trx, wholeTenant(tenantId), id);
+  const gatewayIds = gateways.map((gateway) => gateway.id);
+  return reevaluateDeniedAt(trx, { tenantId }, gatewayIds, now);
 }

@@ -1,8 +1,16 @@
-import type { AgentDetail, AgentRisk, AgentUse, ChannelOfAgent } from '@quartermaster/client';
+import {
+  type AgentDetail,
+  type AgentRisk,
+  type AgentUse,
+  type ChannelOfAgent,
+  declareAgentChannel,
+} from '@quartermaster/client';
 import { getAgentOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { CostText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
@@ -14,6 +22,8 @@ import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey } from '../../data/client.ts';
 import type { PagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
@@ -221,7 +231,7 @@ function Summary({ agent }: { agent: AgentDetail }): ReactNode {
           Its observation
         </Link>
       )}
-      <Channels channels={agent.channels} />
+      <Channels agent={agent} />
     </div>
   );
 }
@@ -233,7 +243,8 @@ const CHANNEL_STATES = {
 } as const satisfies Record<ChannelOfAgent['state'], object>;
 
 /** Where people talk to the agent. */
-function Channels({ channels }: Pick<AgentDetail, 'channels'>): ReactNode {
+function Channels({ agent }: { agent: AgentDetail }): ReactNode {
+  const { channels } = agent;
   return (
     <section className={classes.channels} aria-labelledby="channels">
       <h2 className="qm-subtitle" id="channels">
@@ -245,9 +256,53 @@ function Channels({ channels }: Pick<AgentDetail, 'channels'>): ReactNode {
           <strong>{channel}</strong>
           <MeaningMark meaning={CHANNEL_STATES[state].meaning}>{CHANNEL_STATES[state].text}</MeaningMark>
           {lastSeenAt !== null && <Time at={lastSeenAt} />}
+          {state === 'seen_and_undeclared' && <DeclareChannel agent={agent} channel={channel} />}
         </span>
       ))}
     </section>
+  );
+}
+
+/** Adds a channel to the manifest of the agent, after a question. */
+function DeclareChannel({ agent, channel }: { agent: AgentDetail; channel: string }): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const close = () => setAsking(false);
+  const declare = useAction({
+    run: async () => {
+      const path = { agent_id: agent.id, channel };
+      return (await declareAgentChannel({ path, headers: idempotencyKey(), throwOnError: true })).data;
+    },
+    done: ({ name, version }) => `Version ${version} of the manifest ${name} declares ${channel}.`,
+    onDone: close,
+  });
+  return (
+    <>
+      <ActionButton
+        scope="manifests:write"
+        place={agent}
+        size="compact-xs"
+        variant="default"
+        disabledReason={agent.declared ? null : 'The agent has no manifest yet. Write one first.'}
+        onClick={() => setAsking(true)}
+      >
+        Declare
+      </ActionButton>
+      {isAsking && (
+        <ConfirmDialog
+          title={`Declare the channel ${channel}?`}
+          consequence={
+            <p>
+              The manifest of {agent.name} gets a new version with {channel} as one channel more. Gateways that use the
+              manifest use the new version. What the agent may use stays the same.
+            </p>
+          }
+          confirm="Declare it"
+          isPending={declare.isPending}
+          onConfirm={() => declare.mutate()}
+          close={close}
+        />
+      )}
+    </>
   );
 }
 

@@ -21,6 +21,8 @@ const EFFECTS: Record<Recommendation['kind'], string> = {
   retire_item: 'The item is retired.',
   rotate_credential: 'The credential is to be rotated.',
   confirm_removals: 'The items that the provider no longer lists are missing.',
+  allow_in_manifest:
+    'The manifest that denies it gets one entry more, in a new version, and the gateways that used it use the new version.',
 };
 
 const NOTHING_TO_APPLY = 'Nothing is recommended for it.';

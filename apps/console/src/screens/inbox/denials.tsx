@@ -17,7 +17,9 @@ export function Denials({ observation }: { observation: RuntimeObservation }): R
   });
   if (error !== null) return <p>{problemOf(error).message}</p>;
   if (data === undefined) return <p className="dim">Reading</p>;
-  const isMissing = observation.evidence.deniedReasons.includes('not_in_inventory');
+  const { deniedReasons } = observation.evidence;
+  const isMissing = observation.unknown && deniedReasons.includes('not_in_inventory');
+  const lacksEntry = !observation.unknown && deniedReasons.includes('manifest');
   return (
     <>
       <ul>
@@ -35,6 +37,13 @@ export function Denials({ observation }: { observation: RuntimeObservation }): R
         <p className="dim">
           Approve it, then apply the change: it is in the inventory then, and the next call of each session goes through
           within 5 seconds.
+        </p>
+      )}
+      {lacksEntry && observation.status === 'open' && (
+        <p className="dim">
+          It is in the inventory, but the manifest of a gateway does not allow it. Approve it, then apply the change:
+          the gateway gets a new version of its manifest, with one entry more. A gateway whose version is not the newest
+          one keeps it, so choose another version there.
         </p>
       )}
     </>

@@ -1,5 +1,5 @@
 import type { RuntimeObservation } from '@quartermaster/client';
-import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { RISK_RANK } from '../../components/marks.tsx';
 import { Screen } from '../../components/screen.tsx';
@@ -8,7 +8,7 @@ import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { type PagedList, useDistinct } from '../../data/pages.ts';
-import { useUrlState } from '../../data/url-state.ts';
+import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { ANY_STATUS, observationColumns } from './columns.tsx';
 import { FirstSteps, NothingToDecide } from './first-steps.tsx';
@@ -23,6 +23,7 @@ import {
   useLinkedObservation,
   useObservations,
   usePrefetchedRecommendations,
+  viewOf,
 } from './queries.ts';
 import classes from './inbox.module.css';
 import { useSteadyRows } from './use-steady-rows.ts';
@@ -78,10 +79,12 @@ function environmentsOf(items: readonly RuntimeObservation[], filtered: string |
 }
 
 export function InboxScreen(): ReactNode {
-  const [state] = useUrlState();
-  const { view = 'new', item } = state;
+  const [state, setState] = useUrlState();
+  const { item, name } = state;
+  const view = viewOf(state);
   const query = inboxQuery(state);
   const list = useSortedObservations(query, { view, open: item, enabled: state['group'] === undefined });
+  useOnlyOne(list, name, setState);
   const providers = useProviders();
   const isNarrow = item !== undefined;
   const unsorted = useMemo(
@@ -109,7 +112,9 @@ export function InboxScreen(): ReactNode {
     [selected, toggle, list.items],
   );
   const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
-  const matching = ANY_STATUS.has(view) || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
+  // The bulk review has no filter for one name.
+  const isWhole = !ANY_STATUS.has(view) && !list.hasMore && !list.isFormer && name === undefined;
+  const matching = isWhole ? { filter: query, count: openCount } : null;
   const choose = (rows: readonly RuntimeObservation[]) => setSelected(new Set(rows.map(keyOf)));
   const chosen = selected.size === 0 ? [] : list.items.filter(({ id }) => selected.has(id));
   const providerChoices = useMemo(
@@ -119,6 +124,7 @@ export function InboxScreen(): ReactNode {
   const { environment, agent, group } = state;
   const environments = useMemo(() => environmentsOf(list.items, environment), [list.items, environment]);
   const environmentChoices = useMemo(() => (environments === '' ? [] : environments.split(' ')), [environments]);
+  const nameChoices = useMemo(() => (name === undefined ? [] : [{ value: name, label: name }]), [name]);
   const agentChoices = useMemo(() => (agent === undefined ? [] : [{ value: agent, label: agent }]), [agent]);
   // The same elements each time, so that moving from row to row does not draw the filters again.
   const toolbar = useMemo(
@@ -126,6 +132,7 @@ export function InboxScreen(): ReactNode {
       <>
         <Views
           label="View"
+          initial={viewOf({ name })}
           views={[
             { value: 'new', label: 'New', count: counts?.new },
             { value: 'seen_again', label: 'Seen again after rejection', count: counts?.seenAgain },
@@ -144,19 +151,21 @@ export function InboxScreen(): ReactNode {
             <SelectFilter name="environment" label="Environment" choices={environmentChoices} width={130} />
           )}
           <SelectFilter name="risk" label="Any risk" choices={RISKS} width={110} />
+          {nameChoices.length > 0 && <SelectFilter name="name" label="Name" choices={nameChoices} width={160} />}
           {agentChoices.length > 0 && <SelectFilter name="agent" label="Agent" choices={agentChoices} width={130} />}
           <SelectFilter name="group" label="Not grouped" choices={GROUPINGS} width={125} />
           {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
         </div>
       </>
     ),
-    [counts, providerChoices, view, environmentChoices, agentChoices],
+    [counts, providerChoices, view, environmentChoices, name, nameChoices, agentChoices],
   );
 
   const nothing = (
     <Nothing
       view={view}
-      hasFilter={['provider', 'agent', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
+      named={name === undefined ? null : [state['kind'], name].filter((part) => part !== undefined).join(' ')}
+      hasFilter={['provider', 'agent', 'kind', 'q', 'risk', 'environment'].some((each) => state[each] !== undefined)}
     />
   );
   if (group === 'provider' || group === 'agent') {
@@ -185,8 +194,8 @@ export function InboxScreen(): ReactNode {
             <OverviewStrip
               provider={state['provider']}
               kind={state['kind'] as RuntimeObservation['kind'] | undefined}
-              hasOtherFilter={['q', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])].some(
-                (name) => state[name] !== undefined,
+              hasOtherFilter={['q', 'name', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])].some(
+                (each) => state[each] !== undefined,
               )}
               newObservations={view === 'new' && list.problem === null ? list.items : null}
               hasMore={list.hasMore}
@@ -208,6 +217,23 @@ export function InboxScreen(): ReactNode {
       </div>
     </Screen>
   );
+}
+
+/** Opens the observation that the link of a denial names, if it is one. Once for each name, so that it can be closed. */
+function useOnlyOne(
+  { items, isLoading, isFormer, hasMore }: PagedList<RuntimeObservation>,
+  name: string | undefined,
+  setState: (changes: UrlState) => void,
+): void {
+  const opened = useRef<string | undefined>(undefined);
+  const [first] = items;
+  const only = name !== undefined && !isLoading && !isFormer && !hasMore && items.length === 1 ? first?.id : undefined;
+  useEffect(() => {
+    if (name === undefined) opened.current = undefined;
+    if (only === undefined || opened.current === name) return;
+    opened.current = name;
+    setState({ item: only });
+  }, [name, only, setState]);
 }
 
 /** High risk first, then by provider, then what was seen last. */
@@ -250,7 +276,17 @@ function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
   return next;
 }
 
-function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): ReactNode {
+type NothingProps = { view: string; named: string | null; hasFilter: boolean };
+
+function Nothing({ view, named, hasFilter }: NothingProps): ReactNode {
+  if (named !== null && view === 'all') {
+    return (
+      <Empty title={`${named} was not observed yet`}>
+        It is listed within a few seconds after an agent asks for it or uses it. If it stays away, the account may have
+        been denied too many names: Tasks says so. Clear the name to see everything else.
+      </Empty>
+    );
+  }
   if (hasFilter) return <Empty title="Nothing matches these filters">Clear a filter to see more.</Empty>;
   if (view === 'seen_again') return <Empty title="Nothing that was rejected is still used">Good.</Empty>;
   if (view === 'changed_definition')

@@ -35,9 +35,15 @@ const PAGES_AT_ONCE = 10;
 /** Other people decide, too: the list is read again so often. */
 export const REFRESH_MS = 30_000;
 
+/** The view that the address names. The link of a denial names a subject instead, which may have any status. */
+export function viewOf({ view, name }: UrlState): string {
+  return view ?? (name === undefined ? 'new' : 'all');
+}
+
 /** The query of the list, as the address says. */
 export function inboxQuery(state: UrlState): ObservationQuery {
-  const { tenant, view = 'new', provider, agent, kind, status, q, risk, environment, sort } = state;
+  const { tenant, provider, agent, kind, name, status, q, risk, environment, sort } = state;
+  const view = viewOf(state);
   return {
     ...(tenant !== undefined && { tenant_id: tenant }),
     ...(view !== 'all' && { view: view as ObservationView }),
@@ -46,6 +52,7 @@ export function inboxQuery(state: UrlState): ObservationQuery {
     ...(provider !== undefined && { provider_id: provider }),
     ...(agent !== undefined && { agent }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
+    ...(name !== undefined && { name }),
     ...(status !== undefined && view === 'all' && { status: status as RuntimeObservation['status'] }),
     ...(q !== undefined && { text: q }),
     ...(environment !== undefined && { environment }),
@@ -171,6 +178,7 @@ export function useInboxCounts({
   provider,
   agent,
   kind,
+  name,
   q,
   environment,
   risk,
@@ -181,6 +189,7 @@ export function useInboxCounts({
     ...(provider !== undefined && { provider_id: provider }),
     ...(agent !== undefined && { agent }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
+    ...(name !== undefined && { name }),
     ...(q !== undefined && { text: q }),
     ...(environment !== undefined && { environment }),
     ...(risk !== undefined && { min_risk: risk as RuntimeObservation['risk']['level'] }),

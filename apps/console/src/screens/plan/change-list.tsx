@@ -14,6 +14,7 @@ const EFFECTS: Record<RecommendationKind, string> = {
   accept_drift: 'gets the new definition of the provider',
   rotate_credential: 'is replaced by its successor',
   confirm_removals: 'lost items, which are missing from then on',
+  allow_in_manifest: 'is added to the manifest that denies it, in a new version for the gateways that use it',
 };
 
 type Props = {
