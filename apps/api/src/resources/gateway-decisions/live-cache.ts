@@ -1,9 +1,10 @@
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+import { ApiError } from '../../platform/errors.ts';
 
 /** How long a decision may rest on what was read before, in milliseconds. So a revocation takes effect within 5 s. */
 const FRESH_MS = 2000;
 
-/** How long it may, if the database does not answer. */
+/** How long it may, if the database does not answer, or is slow. */
 const MAX_AGE_MS = 5000;
 
 type Entry<Value> = { value: Value; readAt: number; reading: Promise<Value> | null };
@@ -43,10 +44,7 @@ export class LiveCache<Value> {
     if (running) return running;
     const readAt = performance.now();
     const reading = this.#load(key)
-      .then((value) => {
-        this.#entries.set(key, { value, readAt, reading: null });
-        return value;
-      })
+      .then((value) => this.#keep(key, value, readAt))
       .finally(() => this.#first.delete(key));
     this.#first.set(key, reading);
     return reading;
@@ -56,10 +54,7 @@ export class LiveCache<Value> {
     if (entry.reading) return entry.reading;
     const readAt = performance.now();
     const reading = this.#load(key)
-      .then((value) => {
-        this.#entries.set(key, { value, readAt, reading: null });
-        return value;
-      })
+      .then((value) => this.#keep(key, value, readAt))
       .catch((error: unknown) => {
         entry.reading = null;
         if (performance.now() - entry.readAt <= MAX_AGE_MS) return entry.value;
@@ -69,5 +64,13 @@ export class LiveCache<Value> {
     reading.catch(() => {});
     entry.reading = reading;
     return reading;
+  }
+
+  /** @throws ApiError 503 if the database took so long that the value may be too old */
+  #keep(key: string, value: Value, readAt: number): Value {
+    if (performance.now() - readAt > MAX_AGE_MS)
+      throw new ApiError('database_unavailable', 'The database did not answer in time.');
+    this.#entries.set(key, { value, readAt, reading: null });
+    return value;
   }
 }
