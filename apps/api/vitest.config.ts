@@ -51,7 +51,7 @@ const ON_POSTGRES = filesOf([
   // Calls that are corrected, and sums of them.
   'telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}',
   'endpoints/{agents,channels,coverage,graph,usage}',
-  'gateway-decisions/{denials,live}',
+  'gateway-decisions/{denials,histories,live}',
   'endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists,undo-recommendations}',
   'governance/{cardinality,counting,fair-share,large-families,manifest-names,properties,replay,renaming,statements,whole-loop}',
   // Look-ups of providers and items by their names, in one statement for a batch.
