@@ -7,9 +7,10 @@ import { ROOT, run } from './run.ts';
 
 // `npm run test:agents [-- <name> ...]`: installs real agent frameworks, runs each against scripted servers, records the
 // telemetry that they export, and runs the tests that replay the recordings. `--record-only` skips the tests. A name is that of a
-// recording or of a package folder.
+// recording or of a package folder. `enforcement` runs coding agents with the hooks and MCP servers of docs/enforcement.
 const AGENTS = join(ROOT, 'apps/instrumented-agents');
 const RECORDINGS = join(ROOT, 'apps/api/test/telemetry/recordings');
+const ENFORCEMENT = 'enforcement';
 
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--record-only');
 const replays = !process.argv.includes('--record-only');
@@ -23,21 +24,30 @@ for (const folder of packageFolders()) {
     wanted.length === 0 || wanted.includes(name) || wanted.some((argument) => folder.endsWith(`/${argument}`));
   const definitions = module.recordings.filter(isWanted);
   if (definitions.length === 0) continue;
-  // pnpm skips the install scripts of packages. Without this setting it would fail because of that.
-  const flags = ['--ignore-workspace', '--frozen-lockfile', '--config.strict-dep-builds=false', '--loglevel=error'];
-  const installed = await run('pnpm', ['install', ...flags], { cwd: folder });
-  if (installed !== 0) {
-    failures.push(`${folder}: the packages could not be installed`);
-    continue;
-  }
-  for (const definition of definitions) await renew(definition, folder);
+  if (await installPackages(folder)) for (const definition of definitions) await renew(definition, folder);
 }
+if (wanted.length === 0 || wanted.includes(ENFORCEMENT)) await enforce(join(AGENTS, 'coding-agents'));
 
-if (wanted.length > 0 && made === 0 && failures.length === 0)
+if (wanted.some((name) => name !== ENFORCEMENT) && made === 0 && failures.length === 0)
   failures.push(`no recording or folder is called ${wanted.join(', ')}`);
 for (const failure of failures) process.stderr.write(`${failure}\n`);
 const replayed = made > 0 && replays ? await replay() : 0;
 process.exitCode = failures.length > 0 || replayed !== 0 ? 1 : 0;
+
+/** Installs the packages of a folder. @returns whether that worked */
+async function installPackages(folder: string): Promise<boolean> {
+  // pnpm skips the install scripts of packages. Without this setting it would fail because of that.
+  const flags = ['--ignore-workspace', '--frozen-lockfile', '--config.strict-dep-builds=false', '--loglevel=error'];
+  const installed = await run('pnpm', ['install', ...flags], { cwd: folder });
+  if (installed !== 0) failures.push(`${folder}: the packages could not be installed`);
+  return installed === 0;
+}
+
+async function enforce(folder: string): Promise<void> {
+  if (!(await installPackages(folder))) return;
+  const code = await run(process.execPath, ['enforcement.ts'], { cwd: folder });
+  if (code !== 0) failures.push(`${ENFORCEMENT}: a coding agent did something else than docs/enforcement says`);
+}
 
 async function renew(definition: RecordingDefinition, folder: string): Promise<void> {
   try {

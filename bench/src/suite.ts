@@ -9,6 +9,7 @@ import { selfTimes } from './profile.ts';
 import { type Finding, fails, reaches, textOf } from './report.ts';
 import { console } from './workloads/console.ts';
 import { create } from './workloads/create.ts';
+import { decide } from './workloads/decide.ts';
 import { eventLoop } from './workloads/event-loop.ts';
 import { ingest, ingestMany, ingestSmall, ingestSmall64, ingestSmallMany } from './workloads/ingest.ts';
 import { list } from './workloads/list.ts';
@@ -38,6 +39,7 @@ export const WORKLOADS: Record<string, Workload> = {
   'observation-pages': observationPages,
   start,
   'event-loop': eventLoop,
+  decide,
   'two-processes': twoProcesses,
   console,
 };

@@ -13,7 +13,7 @@ const SMALL = { providers: 30, tenants: 2, spansOfTrace: 20 };
 const NOT_HERE = ['two-processes', 'console'];
 
 /** One of each kind: every operation that has a floor, a list to its last page, and requests that are not compared with a floor. */
-const USUAL = ['list', 'create', 'session', 'ingest', 'spans', 'trace-in-blocks', 'pages'];
+const USUAL = ['list', 'create', 'session', 'ingest', 'spans', 'trace-in-blocks', 'pages', 'decide'];
 
 const only = scaled({ usual: USUAL, full: Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name)) });
 const OPTIONS: Options = { only, rounds: 1, seconds: 0.1, rows: 20_000, quick: true, profile: false };

@@ -45,7 +45,7 @@ export function workOf(settings: FloorSettings): Work {
 }
 
 /** The response's headers with a new request id. */
-export function headersOf(settings: FloorSettings): (length: number) => string[] {
+export function headersOf(settings: Pick<FloorSettings, 'headers'>): (length: number) => string[] {
   const flat = settings.headers.flat();
   const valueAt = (name: string) => flat.findIndex((text, at) => at % 2 === 0 && text.toLowerCase() === name) + 1;
   const [idAt, lengthAt] = [valueAt('x-request-id'), valueAt('content-length')];
@@ -58,7 +58,7 @@ export function headersOf(settings: FloorSettings): (length: number) => string[]
 }
 
 /** The settings that the parent process sends at the start. */
-export function settingsFromParent(): Promise<FloorSettings> {
+export function settingsFromParent<Settings = FloorSettings>(): Promise<Settings> {
   process.once('disconnect', () => process.exit(0));
   return new Promise((resolve) => {
     process.once('message', resolve);

@@ -5,8 +5,11 @@ const ANSWER_TIMEOUT_MS = 60_000;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
+/** What a body in chunks ends with. In the measured answers, no chunk has these bytes at its end. */
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
+
 /**
- * One HTTP/1.1 connection with one request at a time. It parses only the status and the length of a response, so that the load
+ * One HTTP/1.1 connection with one request at a time. It parses only the status and the end of a response, so that the load
  * needs little CPU time compared with the measured server.
  */
 export class Connection {
@@ -16,6 +19,8 @@ export class Connection {
   #status = 0;
   /** Bytes of the body that are still missing. */
   #left = 0;
+  /** The end of what was received of a body in chunks; null: the body has a length. */
+  #chunks: Buffer | null = null;
   /** Why the connection is unusable. */
   #broken: Error | null = null;
   /** The number of received bytes. */
@@ -49,6 +54,10 @@ export class Connection {
 
   #take(chunk: Buffer): void {
     this.bytes += chunk.length;
+    if (this.#chunks !== null) {
+      this.#takeChunk(chunk);
+      return;
+    }
     if (this.#left > 0) {
       this.#left -= chunk.length;
     } else {
@@ -59,14 +68,32 @@ export class Connection {
       this.#head = null;
       const head = received.toString('latin1', 0, end);
       this.#status = Number(head.slice(9, 12));
+      const body = received.subarray(end + HEAD_END.length);
+      if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
+        this.#chunks = Buffer.alloc(0);
+        // The first chunk follows the end of the head.
+        this.#takeChunk(Buffer.concat([HEAD_END.subarray(2), body]));
+        return;
+      }
       const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
       if (length === undefined) {
         this.#socket.destroy(new Error(`an answer without Content-Length:\n${head}`));
         return;
       }
-      this.#left = Number(length) - (received.length - end - HEAD_END.length);
+      this.#left = Number(length) - body.length;
     }
-    if (this.#left > 0) return;
+    if (this.#left <= 0) this.#answered();
+  }
+
+  #takeChunk(chunk: Buffer): void {
+    const end = Buffer.concat([this.#chunks ?? Buffer.alloc(0), chunk]).subarray(-LAST_CHUNK.length);
+    this.#chunks = end;
+    if (!end.equals(LAST_CHUNK)) return;
+    this.#chunks = null;
+    this.#answered();
+  }
+
+  #answered(): void {
     const { resolve } = this.#settle ?? {};
     this.#settle = null;
     resolve?.(this.#status);

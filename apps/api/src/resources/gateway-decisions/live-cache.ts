@@ -1,4 +1,5 @@
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+import { ApiError } from '../../platform/errors.ts';
 
 /**
  * How old a value may be before it is read again, in milliseconds. Up to twice this age it is used meanwhile, so a revocation
@@ -6,7 +7,7 @@ import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
  */
 const FRESH_MS = 2000;
 
-/** How old a value may be while the database does not answer, in milliseconds. */
+/** How old a value may be while the database does not answer, or is slow. In milliseconds. */
 const MAX_AGE_MS = 5000;
 
 type Entry<Value> = { value: Value; readAt: number; reading: Promise<Value> | null };
@@ -69,7 +70,10 @@ export class LiveCache<Value> {
     return reading;
   }
 
+  /** @throws ApiError 503 if the database took so long that the value may be too old */
   #keep(key: string, value: Value, readAt: number): Value {
+    if (performance.now() - readAt > MAX_AGE_MS)
+      throw new ApiError('database_unavailable', 'The database did not answer in time.');
     if (value === undefined) this.#entries.delete(key);
     else this.#entries.set(key, { value, readAt, reading: null });
     return value;

@@ -44,7 +44,7 @@ test.skipIf(!isComplete)('what each point answers in each situation is as docume
     '',
     ...markdown(['situation', ...points.map(({ title }) => title)], table),
     '',
-    'Not run here: Envoy, agentgateway, Traefik, LiteLLM, ToolHive, ContextForge, Claude Code, Codex and Cursor themselves.',
+    'Not run here: Envoy, agentgateway, Traefik, LiteLLM, ToolHive, ContextForge and Cursor themselves. Claude Code and Codex: see their pages.',
     '',
     '## MCP requests through each proxy',
     '',
