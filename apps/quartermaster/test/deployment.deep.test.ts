@@ -81,6 +81,10 @@ test('the workflow of a release is valid, and so are its expressions', async () 
     ({ message }) => !message.startsWith('unknown permission scope "attestations"'),
   );
   expect(findings).toEqual([]);
+  // A tag can be moved to other code.
+  const actions = [...text.matchAll(/uses: (\S+)(.*)/g)].map(([, action = '', version = '']) => action + version);
+  expect(actions.length).toBeGreaterThan(5);
+  for (const action of actions) expect(action).toMatch(/^actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   expect(lint(text.replace('needs: build', 'needs: bild'), path)).not.toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import { migrate, requireSchema } from './migrate.ts';
+import { compareSchema, migrate, requireSchema } from './migrate.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { createSpanPartitions } from './dialects/postgres-spans.ts';
 import { DatabaseUnfitError } from './errors.ts';
@@ -92,6 +92,10 @@ async function findUnfinishedMove(db: Database): Promise<string | null> {
 /** Requires the schema of this version, and no unfinished move to this database. */
 async function requireComplete(source: Database): Promise<void> {
   await requireSchema(source);
+  // What the later migrations added would be left behind.
+  if ((await compareSchema(source)) === 'newer') {
+    throw new DatabaseUnfitError('has the schema of a newer version: use the command of that version');
+  }
   await requireNoUnfinishedMove(source);
 }
 

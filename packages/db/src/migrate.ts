@@ -7,13 +7,21 @@ import { DatabaseUnavailableError, DatabaseUnfitError, SerializationFailureError
 import { baseline } from './migrations/0001-baseline.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 
-/** The migrations in their order. Append only: from the first release on, a migration is never edited. */
+/**
+ * The migrations in their order. Append only: from the first release on, a migration is never edited.
+ *
+ * The end of a name says which releases also run on the schema that it makes: those that have the migration with the number after
+ * `-from-`. `0002-colors-from-0001` only adds, so each release runs on it. Releases from before a name without it refuse to start.
+ */
 export const MIGRATIONS = {
   '0001-baseline': baseline,
 };
 
 /** The migration that every database of a released version has. */
 const BASELINE = '0001-baseline' satisfies keyof typeof MIGRATIONS;
+
+/** The oldest migration whose releases run on the schema of a later one. */
+const RUNS_FROM = /-from-(\d{4})$/;
 
 /** The most attempts of a migration that deadlocks with writes of other processes. */
 const MIGRATION_ATTEMPTS = 10;
@@ -27,10 +35,11 @@ const MIGRATION_ATTEMPTS = 10;
  */
 export async function migrate(db: Database, migrations: Record<string, Migration> = MIGRATIONS): Promise<void> {
   if (isPostgres(db)) await refuseTransactionPooling(db);
-  // Migrations are never reverted. If all are applied, neither the lock nor the migrator's own checks are needed.
   const names = await listAppliedMigrations(db);
-  if (names.join() === Object.keys(migrations).join()) return;
   await refuseUnknownSchema(db, names, migrations);
+  // Migrations are never reverted. If all are applied, neither the lock nor the migrator's own checks are needed. The migrator
+  // would refuse a newer schema.
+  if (hasAll(names, migrations)) return;
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   let { error, results } = await migrator.migrateToLatest();
   // Processes of the earlier release lock the same tables in another order. Nothing of a failed attempt was committed.
@@ -45,36 +54,53 @@ export async function migrate(db: Database, migrations: Record<string, Migration
 /**
  * Checks the schema without migrating.
  *
- * @throws {DatabaseUnfitError} if the schema is not that of this version
+ * @throws {DatabaseUnfitError} if this version does not run on the schema
  */
 export async function requireSchema(db: Database): Promise<void> {
   const names = await listAppliedMigrations(db);
   await refuseUnknownSchema(db, names, MIGRATIONS);
-  const wanted = Object.keys(MIGRATIONS);
-  if (names.join() === wanted.join()) return;
-  const versions = `the schema ${names.at(-1) ?? 'none'}, this version has ${wanted.at(-1)}`;
+  if (hasAll(names, MIGRATIONS)) return;
+  const versions = `the schema ${names.at(-1) ?? 'none'}, this version has ${Object.keys(MIGRATIONS).at(-1)}`;
   throw new DatabaseUnfitError(`has ${versions}: start the server of this version on it once`);
 }
 
 /**
- * Compares the schema of a database with that of this version, without changing it. `older`: `migrate` would update it.
+ * Compares the schema of a database with that of this version, without changing it. `older`: `migrate` would update it. `newer`: this
+ * version runs on it.
  *
- * @throws {DatabaseUnfitError} if the schema is that of a newer version, or of another application
+ * @throws {DatabaseUnfitError} if this version does not run on the schema, or it is that of another application
  */
-export async function compareSchema(db: Database): Promise<'empty' | 'older' | 'same'> {
+export async function compareSchema(db: Database): Promise<'empty' | 'older' | 'same' | 'newer'> {
   const names = await listAppliedMigrations(db);
   await refuseUnknownSchema(db, names, MIGRATIONS);
   if (names.length === 0) return 'empty';
-  return names.length === Object.keys(MIGRATIONS).length ? 'same' : 'older';
+  if (!hasAll(names, MIGRATIONS)) return 'older';
+  return names.length === Object.keys(MIGRATIONS).length ? 'same' : 'newer';
 }
 
-/** Refuses a database with tables of another application, or with the schema of a newer or an unreleased version. */
+function hasAll(names: readonly string[], migrations: Record<string, Migration>): boolean {
+  return Object.keys(migrations).every((name) => names.includes(name));
+}
+
+/** Whether a version with these migrations runs on a schema that also has a later one. */
+function runsWithout(later: string, migrations: Record<string, Migration>): boolean {
+  const from = RUNS_FROM.exec(later)?.[1];
+  return from !== undefined && Object.keys(migrations).some((name) => name.slice(0, from.length) >= from);
+}
+
+/**
+ * Refuses a database with tables of another application, or with the schema of an unreleased version, or of a newer one on which this
+ * version does not run.
+ */
 async function refuseUnknownSchema(
   db: Database,
   names: readonly string[],
   migrations: Record<string, Migration>,
 ): Promise<void> {
-  const unknown = names.find((name) => !Object.hasOwn(migrations, name));
+  const isComplete = hasAll(names, migrations);
+  const unknown = names.find(
+    (name) => !Object.hasOwn(migrations, name) && !(isComplete && runsWithout(name, migrations)),
+  );
   // Databases of versions before the first release have other migrations, and no baseline.
   if (unknown !== undefined && !names.includes(BASELINE)) {
     throw new DatabaseUnfitError(

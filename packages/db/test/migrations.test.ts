@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
-import { migrate, MIGRATIONS, requireSchema } from '../src/migrate.ts';
+import { compareSchema, migrate, MIGRATIONS, requireSchema } from '../src/migrate.ts';
 import { DatabaseUnfitError } from '../src/errors.ts';
 import { onPostgres } from '../testing/test-database.ts';
 import { emptyDatabase, temporaryDatabase } from './temporary-database.ts';
@@ -134,6 +134,34 @@ test('a later migration is applied to a database that has the earlier ones', asy
   expect(await rows(db, 'select id, color from tenants')).toEqual([{ id: 'acme', color: null }]);
   // A process of the earlier version does not know the schema.
   await expect(migrate(db)).rejects.toThrow('has the migration 0002-colors, which this version does not know');
+});
+
+test('the earlier version runs on a later schema whose migrations say so by their names', async () => {
+  const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: null });
+  const addColumn = (name: string): Migration => ({
+    up: (schema: Kysely<unknown>) => schema.schema.alterTable('tenants').addColumn(name, 'text').execute(),
+  });
+  const second = { ...MIGRATIONS, '0002-colors-from-0001': addColumn('color') };
+  await migrate(db, second);
+  await migrate(db);
+  await requireSchema(db);
+  expect(await compareSchema(db)).toBe('newer');
+  expect(await rows(db, 'select id, color from tenants')).toEqual([{ id: 'acme', color: null }]);
+  // The third one runs with releases that have the second one.
+  await migrate(db, { ...second, '0003-sizes-from-0002': addColumn('size') });
+  await migrate(db, second);
+  for (const check of [migrate, requireSchema, compareSchema]) {
+    await expect(check(db)).rejects.toThrow('has the migration 0003-sizes-from-0002, which this version does not know');
+  }
+  // A schema of two branches has to be sorted out by a person.
+  await expect(migrate(db, { ...second, '0003-shapes': addColumn('shape') })).rejects.toThrow(
+    'has the migration 0003-sizes-from-0002, which this version does not know',
+  );
+});
+
+test('each migration after the first release says by its name which releases run on its schema', () => {
+  const [, ...later] = Object.keys(MIGRATIONS);
+  for (const name of later) expect(name).toMatch(/^\d{4}-[a-z-]+-from-\d{4}$/);
 });
 
 test('a database of a version before the first release is refused, and not changed', async () => {

@@ -124,6 +124,8 @@ function schemaFinding(name: string, state: Awaited<ReturnType<typeof compareSch
       return ok('database', `${name} is empty: the first start creates the schema`);
     case 'older':
       return warning('database', `${name} has an older schema`, 'make a backup; the next start updates the schema');
+    case 'newer':
+      return ok('database', `${name} has the schema of a newer version, and this version runs on it`);
   }
 }
 
