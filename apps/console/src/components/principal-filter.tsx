@@ -2,47 +2,66 @@ import { listUsers, searchServiceAccounts } from '@quartermaster/client';
 import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
-import { TYPING_MS } from '../../components/filters.tsx';
-import { holdsWithin, useMe } from '../../data/me.ts';
-import { usePrincipalName } from '../../data/names.ts';
-import { useTenantFilter } from '../../data/tenant.ts';
-import { useSetUrlState, useUrlParameter } from '../../data/url-state.ts';
+import { holdsWithin, useMe } from '../data/me.ts';
+import { usePrincipalName } from '../data/names.ts';
+import { useTenantFilter } from '../data/tenant.ts';
+import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
+import { TYPING_MS, withoutSecretOfKey } from './filters.tsx';
 
 /** Of people and of accounts. A longer name finds fewer. */
 const MAX_OF_KIND = 20;
 
 const STALE_MS = 60_000;
 
-type Choice = { value: string; label: string };
+type Found = { id: string; principal: string; label: string };
 
-/** The actor of events. People and accounts are found by a part of their name, email or id. */
-export function ActorFilter(): ReactNode {
-  const chosen = useUrlParameter('actor');
+type Props = {
+  name: string;
+  label: string;
+  width?: number;
+  /** The address has `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`, instead of the id alone. */
+  hasKind?: boolean;
+};
+
+/**
+ * A person or account as a filter: found by a part of the name, email or id, and shown by name. With `hasKind` an API key is
+ * found by its id.
+ */
+export function PrincipalFilter({ name, label, width = 160, hasKind = false }: Props): ReactNode {
+  const chosen = useUrlParameter(name);
   const setState = useSetUrlState();
   const [typed, setTyped] = useState('');
-  const name = usePrincipalName(chosen === undefined ? null : principalOf(chosen));
-  const found = useActors(typed);
-  const current = chosen === undefined ? [] : [{ value: chosen, label: name }];
-  const choices = [...current, ...found.filter(({ value }) => value !== chosen)];
+  const shown = usePrincipalName(chosen === undefined ? null : principalOf(chosen));
+  const found = usePrincipals(typed).map(({ id, principal, label: text }) => ({
+    value: hasKind ? principal : id,
+    label: text,
+  }));
+  const current = chosen === undefined ? [] : [{ value: chosen, label: shown }];
+  const key = hasKind ? KEY.exec(typed)?.[0] : undefined;
+  const ofKey = key === undefined ? [] : [{ value: `api_key:${key}`, label: key }];
+  // An id is unique only in its tenant, so two accounts can have one value.
+  const choices = [...new Map([...found, ...ofKey, ...current].map((one) => [one.value, one])).values()];
   return (
     <Select
-      aria-label="Actor"
-      placeholder="Actor"
-      w={160}
+      aria-label={label}
+      placeholder={label}
+      w={width}
       data={choices}
       value={chosen ?? null}
-      onChange={(actor) => setState({ actor: actor ?? undefined })}
+      onChange={(value) => setState({ [name]: value ?? undefined })}
       searchable
-      onSearchChange={setTyped}
+      onSearchChange={(text) => setTyped(withoutSecretOfKey(text))}
       // The API has searched already, in emails and ids, too.
       filter={({ options }) => options}
       clearable
-      clearButtonProps={{ 'aria-label': 'Clear Actor', tabIndex: -1 }}
+      clearButtonProps={{ 'aria-label': `Clear ${label}`, tabIndex: -1 }}
       nothingFoundMessage="Nobody has this name"
       comboboxProps={{ width: 320, position: 'bottom-start' }}
     />
   );
 }
+
+const KEY = /key_[0-9a-z]{26}/;
 
 /** Ids of users have a form of their own; people choose those of accounts. */
 function principalOf(id: string): string {
@@ -50,7 +69,7 @@ function principalOf(id: string): string {
 }
 
 /** The people and accounts that fit what was typed, read when the user pauses. */
-function useActors(typed: string): readonly Choice[] {
+function usePrincipals(typed: string): readonly Found[] {
   const me = useMe();
   const { tenant_id: tenant } = useTenantFilter();
   const [text, setText] = useState('');
@@ -59,14 +78,13 @@ function useActors(typed: string): readonly Choice[] {
     return () => clearTimeout(timer);
   }, [typed]);
   const { data } = useQuery({
-    queryKey: ['actors', text, tenant],
+    queryKey: ['principals', text, tenant],
     queryFn: async ({ signal }) => {
       const [people, accounts] = await Promise.all([
         holdsWithin(me, 'users:read', tenant) ? readPeople(text, tenant, signal) : [],
         holdsWithin(me, 'service_accounts:read', tenant) ? readAccounts(text, tenant, signal) : [],
       ]);
-      // An id is unique only in its tenant, and the filter takes no tenant beside it.
-      return [...new Map([...people, ...accounts].map((one) => [one.value, one])).values()];
+      return [...people, ...accounts];
     },
     placeholderData: (former) => former,
     staleTime: STALE_MS,
@@ -75,7 +93,7 @@ function useActors(typed: string): readonly Choice[] {
   return data ?? [];
 }
 
-async function readPeople(text: string, tenant: string | undefined, signal: AbortSignal): Promise<Choice[]> {
+async function readPeople(text: string, tenant: string | undefined, signal: AbortSignal): Promise<Found[]> {
   const query = {
     limit: MAX_OF_KIND,
     ...(text !== '' && { text }),
@@ -83,20 +101,21 @@ async function readPeople(text: string, tenant: string | undefined, signal: Abor
   };
   const { data } = await listUsers({ query, signal, throwOnError: true });
   return data.items.map(({ id, displayName, email }) => ({
-    value: id,
+    id,
+    principal: `user:${id}`,
     label: [displayName, email].filter(Boolean).join(', ') || id,
   }));
 }
 
-async function readAccounts(text: string, tenant: string | undefined, signal: AbortSignal): Promise<Choice[]> {
+async function readAccounts(text: string, tenant: string | undefined, signal: AbortSignal): Promise<Found[]> {
   const body = {
     limit: MAX_OF_KIND,
     ...(text !== '' && { query: text }),
     ...(tenant !== undefined && { tenantId: tenant }),
   };
   const { data } = await searchServiceAccounts({ body, signal, throwOnError: true });
-  return data.items.map(({ id, name, displayName }) => {
+  return data.items.map(({ id, tenantId, name, displayName }) => {
     const shown = displayName ?? name;
-    return { value: id, label: shown === id ? id : `${shown}, ${id}` };
+    return { id, principal: `service_account:${tenantId}/${id}`, label: shown === id ? id : `${shown}, ${id}` };
   });
 }
