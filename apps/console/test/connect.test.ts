@@ -107,6 +107,20 @@ test('the first choice for MCP is a gateway, which leads to the lines of its vie
   await done();
 });
 
+test('the first time on a page is compared with the present, and not with the load of the page', async () => {
+  const { page, done } = await world.open('/connect', { ownWindow: true });
+  await page.getByRole('heading', { level: 1, name: 'Connect an agent' }).waitFor();
+  await page.clock.setSystemTime(new Date(Date.now() + 20 * 60_000));
+  await page.getByRole('link', { name: 'Accounts and keys' }).click();
+  const account = page.getByRole('row', { name: /support-triage/ });
+  // Telemetry is sent by the first test of this file.
+  await account
+    .getByText(/^2\d min ago$/)
+    .first()
+    .waitFor();
+  await done();
+});
+
 /** The environment variables that the page shows. */
 async function variablesOf(page: Page): Promise<Record<string, string>> {
   const text = (await page.getByLabel('Environment variables').textContent()) ?? '';
