@@ -46,6 +46,8 @@ await writeManifest();
 const folders = foldersOfDependencies(metafiles);
 await writeBillOfMaterials(await Promise.all(folders.map(readJson)));
 await writeLicenses(folders);
+const folder = relative(process.cwd(), DIST);
+console.log(`The package is in ${folder}. To run it: npx ./${folder}. To pack it: npm pack ./${folder}`);
 
 function buildConsole(): void {
   const { status } = spawnSync(process.execPath, [join(ROOT, 'apps/console/build.ts')], { stdio: 'inherit' });

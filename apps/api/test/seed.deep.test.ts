@@ -72,6 +72,12 @@ describe('a seeded server', () => {
     expect(accounts.find(({ id }) => id === 'old-chatbot').status).toBe('disabled');
   });
 
+  test('has an account whose agent is missing, because nothing is understood of what it sends', async () => {
+    const [account] = await all('/v1/telemetry-health?tenant_id=northwind&service_account_id=old-chatbot');
+    expect(account.keys[0]).toMatchObject({ understood: 0, unread: [{ scope: 'acme.chatbot' }] });
+    expect((await all('/v1/agents?tenant_id=northwind')).map(({ name }) => name)).not.toContain('old-chatbot');
+  });
+
   test('has at least two dozen declared providers, of every status', async () => {
     const providers = [...(await all('/v1/providers')), ...(await all('/v1/providers?status=deleted'))];
     expect(valuesOf(providers, 'status')).toEqual(new Set(['discovered', 'active', 'disabled', 'deleted']));
@@ -184,6 +190,18 @@ describe('the seed changes nothing, and exits with 2', () => {
     expect(signedOut).toMatchObject({ code: 2, output: expect.stringMatching(/^seed: .*Set QM_API_KEY.*\n$/) });
     const { items } = await server.ok('GET', '/v1/tenants', { as: server.admin });
     expect(items.map(({ id }: Body) => id).toSorted()).toEqual(['default', 'other']);
+  });
+
+  test('after the sample data was removed, because its tenants cannot be made again', async () => {
+    const server = await serverOfTest({ QM_DEV_IDENTITY: '0' });
+    await server.ok('POST', '/v1/tenants', { as: server.admin, body: { id: 'northwind' } });
+    await server.ok('DELETE', '/v1/tenants/northwind', { as: server.admin });
+    await expect(seed({ url: server.url, credential: server.admin })).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^The tenant northwind exists, or was deleted before\. .* needs an empty database\.$/,
+      ),
+      exitCode: 2,
+    });
   });
 
   test('at a server that is too old', async () => {

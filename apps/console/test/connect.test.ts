@@ -15,7 +15,14 @@ test('an agent is connected by mouse: an empty installation opens on it, and it 
   await page.getByRole('heading', { level: 1, name: 'Connect an agent' }).waitFor();
   await expectFaultless('nothing chosen');
 
-  await page.getByRole('combobox', { name: 'Framework or coding agent' }).fill('pydantic');
+  const framework = page.getByRole('combobox', { name: 'Framework or coding agent' });
+  await framework.fill('ai sdk');
+  await page.getByRole('option', { name: /^OpenAI SDK with Langfuse/ }).waitFor();
+  const found = await page.getByRole('option').allInnerTexts();
+  const indexOf = (name: string) => found.findIndex((each) => each.startsWith(name));
+  expect(indexOf('Vercel AI SDK (ai')).toBeLessThan(indexOf('AWS Distro'));
+  expect(indexOf('AWS Distro')).toBeLessThan(indexOf('OpenAI SDK'));
+  await framework.fill('pydantic');
   await page.getByRole('option', { name: 'Pydantic AI' }).click();
   await page.getByRole('textbox', { name: 'Name of the agent' }).fill('support-triage');
   await page.getByRole('button', { name: 'Create account and key' }).click();
@@ -88,6 +95,29 @@ test('the first choice for MCP is a gateway, which leads to the lines of its vie
   await page.getByRole('button', { name: 'Connect', exact: true }).click();
   await page.getByText(`/v1/gateways/${gateway['id']}/mcp/tickets`).first().waitFor();
   expect(new URL(page.url()).searchParams.get('view')).toBe('connect');
+  await expectFaultless('how a client connects to a gateway');
+  await page.getByRole('textbox', { name: 'Name of the agent' }).fill('ticket-agent');
+  await page.getByRole('button', { name: 'Create account and key' }).click();
+  await page.getByText('The key is shown this once').waitFor();
+  const lines = (await page.getByLabel('Open a session').textContent()) ?? '';
+  const [key = ''] = /qm_key_\w+/.exec(lines) ?? [];
+  const sessions = `/v1/gateways/${gateway['id']}/sessions`;
+  const session = await server.ok('POST', sessions, { as: { key }, body: {} });
+  expect(session['subject']).toBe('service_account:default/ticket-agent');
+  await done();
+});
+
+test('the first time on a page is compared with the present, and not with the load of the page', async () => {
+  const { page, done } = await world.open('/connect', { ownWindow: true });
+  await page.getByRole('heading', { level: 1, name: 'Connect an agent' }).waitFor();
+  await page.clock.setSystemTime(new Date(Date.now() + 20 * 60_000));
+  await page.getByRole('link', { name: 'Accounts and keys' }).click();
+  const account = page.getByRole('row', { name: /support-triage/ });
+  // Telemetry is sent by the first test of this file.
+  await account
+    .getByText(/^2\d min ago$/)
+    .first()
+    .waitFor();
   await done();
 });
 

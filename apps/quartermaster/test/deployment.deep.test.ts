@@ -23,7 +23,10 @@ const SECRETS = {
 describe.each(['compose.yaml', 'compose.postgres.yaml'])('deploy/%s', (file) => {
   test('has settings with which the service starts', async () => {
     const { environment } = (await composeFile(file)).services.quartermaster;
-    const given = Object.entries(environment).map(([name, value]) => [name, interpolated(value)]);
+    const given = Object.entries(environment).flatMap(([name, value]) =>
+      // A variable without a value is passed on if the shell has it.
+      value === null ? [] : [[name, interpolated(value)]],
+    );
     expect(readConfig({ ...OF_IMAGE, ...Object.fromEntries(given) }, 'production')).toMatchObject({
       publicUrl: 'http://127.0.0.1:8080',
       oidc: { issuer: null },
@@ -102,7 +105,7 @@ const OF_IMAGE = { HOST: '0.0.0.0', PORT: '8080', QM_DATA_DIR: '/data' };
 
 type ComposeFile = {
   services: {
-    quartermaster: { image: string; environment: Record<string, string>; ports: string[]; volumes: string[] };
+    quartermaster: { image: string; environment: Record<string, string | null>; ports: string[]; volumes: string[] };
   };
 };
 type DeploymentFile = { spec: { template: { spec: { containers: [Container] } } } };

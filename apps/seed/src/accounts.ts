@@ -10,6 +10,7 @@ import { dataOf } from './calls.ts';
 import { AGENTS, MAIN_TENANT } from './company.ts';
 import type { Place } from './company-types.ts';
 import { type Context, daysFrom } from './context.ts';
+import { sendNotUnderstood } from './telemetry.ts';
 
 /**
  * Creates a service account for each agent, with a key that may only send spans, and accounts whose keys show all states of
@@ -63,8 +64,8 @@ async function showKeyStates(context: Context): Promise<void> {
   const make = async (id: string, about: string, scopes: Scope[]) => {
     const account = { id, about, tenantId: MAIN_TENANT };
     await makeAccount(context, account);
-    const { id: keyId } = await makeKey(context, account, { scopes, expiresInDays: 90 });
-    return { account, keyId, path: { service_account_id: id, key_id: keyId } };
+    const { id: keyId, key } = await makeKey(context, account, { scopes, expiresInDays: 90 });
+    return { account, key, path: { service_account_id: id, key_id: keyId } };
   };
   const deployer = await make('ci-deployer', 'Publishes manifests from the build', ['manifests:write']);
   await dataOf(
@@ -74,6 +75,7 @@ async function showKeyStates(context: Context): Promise<void> {
   await dataOf(revokeServiceAccountKey({ client, path: exporter.path, query }));
   await makeKey(context, exporter.account, { scopes: ['audit_events:read'], expiresInDays: 6 });
   const chatbot = await make('old-chatbot', 'Replaced by support-triage', ['traces:write']);
+  await sendNotUnderstood(context, { service: chatbot.account.id, key: chatbot.key });
   await dataOf(disableServiceAccount({ client, path: { service_account_id: chatbot.account.id }, query }));
 }
 

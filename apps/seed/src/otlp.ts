@@ -42,15 +42,15 @@ export function durationOf({ durationMs, children }: Step): number {
 /** The service that sends, and its environment. Null if it does not say. */
 export type Sender = { service: string; environment: string | null };
 
-/** An ExportTraceServiceRequest with the spans of one service. */
-export function exportRequest({ service, environment }: Sender, spans: OtlpSpan[]) {
+/** An ExportTraceServiceRequest with the spans of one service. @param scope the name of the instrumentation */
+export function exportRequest({ service, environment }: Sender, spans: OtlpSpan[], scope = 'quartermaster-seed') {
   const resource = {
     attributes: attributesOf({
       'service.name': service,
       ...(environment !== null && { 'deployment.environment.name': environment }),
     }),
   };
-  return { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'quartermaster-seed' }, spans }] }] };
+  return { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: scope }, spans }] }] };
 }
 
 function attributesOf(attributes: Record<string, string | number>) {

@@ -23,6 +23,10 @@ export async function makeTenants({ admin: client }: Context): Promise<void> {
         exitCode: 2,
       });
     }
+    if (answer.response?.status === 409) {
+      const reason = 'The id of a deleted tenant is never used again, so the sample data needs an empty database.';
+      throw new Failure(`The tenant ${body.id} exists, or was deleted before. ${reason}`, { exitCode: 2 });
+    }
     await dataOf(Promise.resolve(answer));
   }
 }

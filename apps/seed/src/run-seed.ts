@@ -46,7 +46,9 @@ async function run({ commandLine, argv }: Invocation): Promise<void> {
   if (remove) {
     const isRemoved = (await removeSeed({ url, credential })) === 'removed';
     process.stdout.write(
-      isRemoved ? `Removed the data of the seed from ${url}.\n` : `There is no data of the seed at ${url}.\n`,
+      isRemoved
+        ? `Removed the data of the seed from ${url}. To load it again, start a server with an empty database.\n`
+        : `There is no data of the seed at ${url}.\n`,
     );
     return;
   }

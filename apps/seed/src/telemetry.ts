@@ -4,6 +4,7 @@ import { AGENTS, PROVIDERS, SYNCED } from './company.ts';
 import { type Agent, listUses, type Use } from './company-types.ts';
 import { type Context, DAY_MS } from './context.ts';
 import { durationOf, exportRequest, type OtlpSpan, type Sender, spansOf } from './otlp.ts';
+import { createRandom } from './random.ts';
 import {
   agent as agentStep,
   agentLoop,
@@ -58,6 +59,24 @@ export async function useAgain(context: Context, keys: Map<string, string>, uses
     const [environment = null] = environmentsOf(agent);
     await send(context, keys, { service: agent.id, environment }, spansOf(root, { random, start: Date.now() }));
   }
+}
+
+/** Sends a span of a framework that the service does not know. The account then shows why its agent is missing. */
+export async function sendNotUnderstood(
+  { url, now }: Context,
+  { service, key }: { service: string; key: string },
+): Promise<void> {
+  const root: Step = {
+    name: 'reply',
+    kind: 'internal',
+    attributes: { 'acme.model': 'gpt-4' },
+    durationMs: 900,
+    children: [],
+  };
+  // A sequence of its own: the random data of the agents stays as it is.
+  const spans = spansOf(root, { random: createRandom(1), start: now.getTime() - DAY_MS });
+  const body = exportRequest({ service, environment: 'production' }, spans, 'acme.chatbot');
+  await dataOf(ingestTraces({ client: clientWith(url, { key }), body }));
 }
 
 function environmentsOf({ environments = ['production'] }: Agent): readonly (string | null)[] {

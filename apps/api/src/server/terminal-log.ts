@@ -25,5 +25,11 @@ export function terminalLog(destination?: pino.DestinationStream): Logger {
 function isFailedRequest(fields: unknown): boolean {
   if (typeof fields !== 'object' || fields === null || !('status' in fields)) return false;
   const { status } = fields;
-  return typeof status === 'number' && status >= 400 && status !== CLOSED_BY_CALLER;
+  return typeof status === 'number' && status >= 400 && status !== CLOSED_BY_CALLER && !isWaitingPage(fields, status);
+}
+
+/** The page that a browser loads again and again until the console is built. */
+function isWaitingPage(fields: object, status: number): boolean {
+  if (status !== 503 || !('path' in fields) || typeof fields.path !== 'string') return false;
+  return /\/console(\/|$)(?!sign-in|callback)/.test(fields.path);
 }

@@ -158,6 +158,9 @@ describe('a sign-in', () => {
     const page = await newBrowser(other).open('/console/sign-in');
     await other.stop();
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('QM_OIDC_CLIENT_ID')]);
+    // Trying again would not help.
+    expect(page.text).toContain('API keys work without it');
+    expect(page.text).not.toContain('Sign in again');
   });
 
   test('over plain http on a network is off, because the cookie could be read', async () => {

@@ -169,7 +169,9 @@ test('regression: two days in India that follow each other count each call once,
   );
   const read = (from: number, to: number) =>
     server.call('GET', `/v1/usage?${searchOf({ from: time(from), to: time(to) })}`, { as });
-  expectInvalid(await read(midnight, minutes(0)), { loc: ['query', 'from'], type: 'value_error' });
+  const refused = await read(midnight, minutes(0));
+  expectInvalid(refused, { loc: ['query', 'from'], type: 'value_error' });
+  expect(refused.body.detail[0].msg).toContain(`a full hour in UTC, such as ${time(midnight - HOUR_MS / 2)}`);
   const days = [midnight, minutes(0), minutes(24 * 60)].map((at) => at + HOUR_MS / 2);
   const calls: number[] = [];
   for (const [from, to] of [days.slice(0, 2), days.slice(1)] as [number, number][]) {

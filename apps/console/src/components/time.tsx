@@ -81,10 +81,14 @@ let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  timer ??= setInterval(() => {
+  if (timer === undefined) {
+    // Nothing has ticked since the last time was shown. React reads the clock again after it subscribes.
     now = Date.now();
-    for (const each of listeners) each();
-  }, TICK_MS);
+    timer = setInterval(() => {
+      now = Date.now();
+      for (const each of listeners) each();
+    }, TICK_MS);
+  }
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;

@@ -2,9 +2,14 @@ import type { Problem } from '@quartermaster/contracts/errors.ts';
 
 /** The page after a failed sign-in. */
 export function signInFailedPage(publicUrl: string, { title, detail, code, instance }: Problem): string {
+  const url = escaped(publicUrl);
+  const next =
+    code === 'console_sign_in_off'
+      ? `API keys work without it: <a href="${url}/docs">the API</a>.`
+      : `<a href="${url}/console/sign-in">Sign in again</a> · <a href="${url}/console/sign-in?prompt=login">Sign in as another user</a>`;
   return page('Sign-in failed', [
     `<p><strong>${escaped(title)}.</strong> ${escaped(detail)}</p>`,
-    `<p><a href="${escaped(publicUrl)}/console/sign-in">Sign in again</a> · <a href="${escaped(publicUrl)}/console/sign-in?prompt=login">Sign in as another user</a></p>`,
+    `<p>${next}</p>`,
     `<p><small>Code <code>${escaped(code)}</code>, request <code>${escaped(instance)}</code></small></p>`,
   ]);
 }

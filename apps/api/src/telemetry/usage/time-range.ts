@@ -43,7 +43,10 @@ function requireBoundary(part: 'from' | 'to', time: string | null | undefined, s
   const rest = time == null ? 0 : Date.parse(time) % step;
   if (rest === 0) return;
   const what = step === DAY_MS ? 'midnight in UTC for the interval day' : 'a full hour in UTC';
-  throw valueError(['query', part], `\`${part}\` should be ${what}, because usage is added up by these`, time);
+  const round = part === 'from' ? Math.floor : Math.ceil;
+  const example = new Date(round(Date.parse(time ?? '') / step) * step).toISOString();
+  const rule = `\`${part}\` should be ${what}, such as ${example}, because usage is added up by these`;
+  throw valueError(['query', part], rule, time);
 }
 
 /** The rows to add up for a range: the sums of whole days, and of the hours before and after them. */

@@ -4,10 +4,10 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { TextFilter } from '../../components/filters.tsx';
 import { Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
-import { PrincipalName } from '../../components/principal.tsx';
+import { PrincipalName, UserName } from '../../components/principal.tsx';
+import { PrincipalFilter } from '../../components/principal-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
@@ -76,10 +76,10 @@ export function AccessScreen(): ReactNode {
         source === '' ? (
           'Keys, sessions, invitations and memberships that a user, service account or API key created.'
         ) : (
-          <>
-            Keys, sessions, invitations and memberships that <PrincipalName principal={source} /> created, directly or
-            through them. Keys and memberships stay valid when their creator is disabled.
-          </>
+          <p>
+            Keys, sessions, invitations and memberships that <SourceName source={source} /> created, directly or through
+            them. Keys and memberships stay valid when their creator is disabled.
+          </p>
         )
       }
       request={{ method: 'GET', path: '/v1/derived-access', query }}
@@ -93,11 +93,11 @@ export function AccessScreen(): ReactNode {
           {selected.length === 0 ? 'Revoke' : `Revoke ${selected.length} selected`}
         </ActionButton>
       }
-      toolbar={<TextFilter name="source" label="user:…, service_account:tenant/… or api_key:…" width={360} />}
+      toolbar={<PrincipalFilter name="source" label="Person, account or id of a key" width={320} hasKind />}
     >
       {source === '' ? (
         <Empty title="Choose whose access to look at">
-          Open a person, a service account or a key and follow the link to the access it gave, or write its name above.
+          Open a person, a service account or a key and follow the link to the access it gave, or search for it above.
         </Empty>
       ) : (
         <DataTable
@@ -130,6 +130,11 @@ export function AccessScreen(): ReactNode {
 
 /** The API revokes so many records at once. */
 const MAX_SELECTED = 500;
+
+function SourceName({ source }: { source: string }): ReactNode {
+  if (source.startsWith('user:')) return <UserName id={source.slice('user:'.length)} />;
+  return <PrincipalName principal={source} />;
+}
 
 function reasonNotToRevoke(items: readonly DerivedAccess[], selected: readonly DerivedAccess[]): string | null {
   if (items.length === 0) return 'There is nothing to revoke.';

@@ -1,6 +1,6 @@
 import type { KeyTelemetry } from '@quartermaster/client';
 import type { ReactNode } from 'react';
-import { formatNumber } from '../../components/format.ts';
+import { formatNumber, plural } from '../../components/format.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { Time } from '../../components/time.tsx';
 
@@ -24,8 +24,8 @@ export function Health({ health, state, tone }: Props): ReactNode {
         <StateMark state={state} tone={tone} />
         {lastReceivedAt !== null && (
           <span className="dim">
-            {formatNumber(spans)} spans and {formatNumber(logRecords)} log records, {formatNumber(understood)}{' '}
-            understood, the last <Time at={lastReceivedAt} />
+            {plural(spans, 'span')} and {plural(logRecords, 'log record')}, {formatNumber(understood)} understood, the
+            last <Time at={lastReceivedAt} />
           </span>
         )}
       </div>

@@ -15,11 +15,14 @@ import { Time } from '../../components/time.tsx';
 import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { HOUR_MS, USAGE_PERIODS, useTimeRange } from '../../data/time-range.ts';
-import { useUrlState } from '../../data/url-state.ts';
+import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { usageColumns } from '../usage/usage-columns.tsx';
 import { AgentsCsv } from './agents-csv.tsx';
 
 const keyOf = ({ id }: Agent) => id;
+
+/** What an agent uses is shown for the same period. */
+const withPeriod = ({ tenant, hours, from, to }: UrlState): UrlState => ({ tenant, hours, from, to });
 
 const COLUMNS: Column<Agent>[] = [
   {
@@ -33,7 +36,7 @@ const COLUMNS: Column<Agent>[] = [
     header: 'Agent',
     width: 'minmax(110px, 2fr)',
     cell: ({ id, name }) => (
-      <Link to="/agents/$agentId" params={{ agentId: id }} className="truncate">
+      <Link to="/agents/$agentId" params={{ agentId: id }} search={withPeriod} className="truncate">
         <strong title={name}>{name}</strong>
       </Link>
     ),
@@ -128,7 +131,7 @@ export function AgentsScreen(): ReactNode {
         keyOf={keyOf}
         active={state['row']}
         onActive={(row) => setState({ row })}
-        onOpen={({ id }) => void navigate({ to: '/agents/$agentId', params: { agentId: id } })}
+        onOpen={({ id }) => void navigate({ to: '/agents/$agentId', params: { agentId: id }, search: withPeriod })}
         empty={
           <Empty title={q !== undefined || view !== 'all' ? 'No agent matches' : 'No agent yet'}>
             <span className="row">

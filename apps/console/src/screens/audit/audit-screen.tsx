@@ -7,6 +7,7 @@ import { formatNumber } from '../../components/format.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
+import { PrincipalFilter } from '../../components/principal-filter.tsx';
 import { RangeFilter } from '../../components/range-filter.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { SplitList } from '../../components/split-list.tsx';
@@ -15,7 +16,6 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { MINUTE_MS, PERIODS } from '../../data/time-range.ts';
 import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
-import { ActorFilter } from './actor-filter.tsx';
 import { AuditCsv } from './audit-csv.tsx';
 import { AuditPanel } from './audit-panel.tsx';
 import { actorOf, shortTextOfChange, useAuditQuery } from './audit-query.ts';
@@ -123,7 +123,7 @@ export function AuditScreen(): ReactNode {
       actions={<AuditCsv query={query} />}
       toolbar={
         <>
-          <ActorFilter />
+          <PrincipalFilter name="actor" label="Actor" />
           <SelectFilter name="operation" label="Operation" choices={operations} width={190} listWidth={320} />
           <TextFilter name="target" label="Target id" width={142} />
           <SelectFilter name="decision" label="Decision" choices={DECISION_CHOICES} width={120} listWidth={260} />

@@ -12,25 +12,41 @@ import { useUrlState } from '../../data/url-state.ts';
 
 export type NewKey = { id: string; secret: string; accountId: string; tenantId: string };
 
-type Props = { created: (key: NewKey) => void };
+type Props = {
+  /** What the key is for, and is called. */
+  use?: KeyUse;
+  /** Where the account is, if the page says so. Otherwise the user chooses a tenant. */
+  place?: { tenantId: string; subTenantId: string | null };
+  created: (key: NewKey) => void;
+};
+
+type KeyUse = keyof typeof USES;
+
+const USES = {
+  telemetry: { scope: 'traces:write', text: 'The key may send telemetry, and nothing else (traces:write).' },
+  gateway: {
+    scope: 'gateway_sessions:write',
+    text: 'The key may open and end gateway sessions, and nothing else (gateway_sessions:write).',
+  },
+} as const;
 
 const KINDS = [
   { value: 'new', label: 'New account' },
   { value: 'existing', label: 'Existing account' },
 ];
 
-/** Makes a key that may only send telemetry, for a new account or one that exists. */
-export function AccountStep({ created }: Props): ReactNode {
+/** Makes a key with one scope, for a new account or one that exists. */
+export function AccountStep({ use = 'telemetry', place: given, created }: Props): ReactNode {
   const [{ account, of, tenant, with: kind }] = useUrlState();
   const isNew = kind !== 'existing';
   const only = useOnlyPlace();
   const tenants = useTenants();
   const [id, setId] = useState(account ?? '');
-  const [chosen, setChosen] = useState(of ?? tenant ?? only?.tenantId ?? null);
+  const [chosen, setChosen] = useState(given?.tenantId ?? of ?? tenant ?? only?.tenantId ?? null);
   const tenantId = chosen ?? (tenants.length === 1 ? (tenants[0]?.id ?? '') : '');
   const accounts = useAccounts(tenantId, !isNew);
   const headersOf = useFormHeaders();
-  const place = { tenantId, subTenantId: only?.subTenantId || null };
+  const place = given ?? { tenantId, subTenantId: only?.subTenantId || null };
   const missing = useMissingScope('credentials:write', tenantId === '' ? undefined : place);
   const make = useAction({
     run: async () => {
@@ -44,7 +60,7 @@ export function AccountStep({ created }: Props): ReactNode {
         };
         await createServiceAccount({ body, headers: headersOf(body), throwOnError: true });
       }
-      const body = { name: 'telemetry', scopes: ['traces:write' as const] };
+      const body = { name: use, scopes: [USES[use].scope] };
       const address = { path: { service_account_id: id }, query: { tenant_id: tenantId } };
       const headers = headersOf({ ...body, id, tenantId });
       return (await createServiceAccountKey({ ...address, body, headers, throwOnError: true })).data;
@@ -63,14 +79,16 @@ export function AccountStep({ created }: Props): ReactNode {
         <Views name="with" label="Account" views={KINDS} />
       </div>
       <div className="pair">
-        <Select
-          label="Tenant"
-          required
-          searchable={tenants.length > 6}
-          data={tenants.map((each) => ({ value: each.id, label: each.displayName ?? each.id }))}
-          value={tenantId === '' ? null : tenantId}
-          onChange={setChosen}
-        />
+        {given === undefined && (
+          <Select
+            label="Tenant"
+            required
+            searchable={tenants.length > 6}
+            data={tenants.map((each) => ({ value: each.id, label: each.displayName ?? each.id }))}
+            value={tenantId === '' ? null : tenantId}
+            onChange={setChosen}
+          />
+        )}
         {isNew ? (
           <TextInput
             label="Name of the agent"
@@ -107,7 +125,7 @@ export function AccountStep({ created }: Props): ReactNode {
         >
           {isNew ? 'Create account and key' : 'Create another key'}
         </Button>
-        <span className="dim">{missing ?? 'The key may send telemetry, and nothing else (traces:write).'}</span>
+        <span className="dim">{missing ?? USES[use].text}</span>
       </div>
     </form>
   );

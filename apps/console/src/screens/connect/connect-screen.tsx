@@ -1,4 +1,4 @@
-import { Select } from '@mantine/core';
+import { type ComboboxItem, type OptionsFilter, Select } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { CopyBlock } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
@@ -8,7 +8,7 @@ import { BASE_PATH } from '../../data/base-path.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { AccountStep, type NewKey } from './account-step.tsx';
 import classes from './connect.module.css';
-import { ANY, environmentOf, FRAMEWORKS, isAccountId, partsOf, type Protocol } from './frameworks.ts';
+import { ANY, environmentOf, FRAMEWORKS, isAccountId, partsOf, type Protocol, sortByMatch } from './frameworks.ts';
 import { Listening } from './listening.tsx';
 import { SampleDataOffer } from './sample-data.tsx';
 
@@ -20,14 +20,17 @@ const CHOICES = [
   })),
 ];
 
+const filterFrameworks: OptionsFilter = ({ options, search }) =>
+  sortByMatch(options as ComboboxItem[], search, ({ label }) => label);
+
 const PROTOCOLS = [
   { value: 'http', label: 'HTTP' },
   { value: 'grpc', label: 'gRPC' },
 ];
 
 /**
- * The way by a gateway, then three steps from nothing to the first span. The address has what was chosen, so that the page can be left and opened again, but
- * never the key: its text is shown once, as everywhere.
+ * The way by a gateway, then three steps from nothing to the first span. The address has what was chosen, so that the page can be
+ * left and opened again, but never the key: its text is shown once, as everywhere.
  */
 export function ConnectScreen(): ReactNode {
   const [{ framework, account, of, key }, setState] = useUrlState();
@@ -36,17 +39,32 @@ export function ConnectScreen(): ReactNode {
   return (
     <Screen
       title="Connect an agent"
-      summary="From the exporter of an agent to its first span. Nothing in the agent changes but its settings."
+      summary="Through a gateway, an agent gets another address. With telemetry, it gets settings, and with some frameworks a few lines of code."
       scrolls
     >
       <section className={classes.gateway} aria-labelledby="by-gateway">
         <h2 id="by-gateway">MCP servers: by gateway, without instrumentation</h2>
         <p>
           A gateway with its MCP proxy on decides about each call and passes it on. The agent gets another address and a
-          token, and what is denied appears in the inbox. Open one of the <RowLink path="/gateways">gateways</RowLink>{' '}
-          and choose Connect: it has the lines for Claude Code, Cursor, VS Code and others.
+          token, and what is denied appears in the inbox.
         </p>
+        <ol className={classes.numbered}>
+          <li>
+            <RowLink path="/providers" search={{ new: '1' }}>
+              Declare the MCP server
+            </RowLink>{' '}
+            with its address, and press Sync now.
+          </li>
+          <li>
+            <RowLink path="/gateways" search={{ new: '1' }}>
+              Create a gateway
+            </RowLink>{' '}
+            that lists it, or open one of the <RowLink path="/gateways">gateways</RowLink>.
+          </li>
+          <li>Choose Connect there. It makes a key, and has the lines for Claude Code, Cursor, VS Code and others.</li>
+        </ol>
       </section>
+      <h2 className={classes.telemetry}>Models and tools of any kind: by telemetry</h2>
       <ol className={classes.steps}>
         <li>
           <h2>1. What sends</h2>
@@ -59,6 +77,7 @@ export function ConnectScreen(): ReactNode {
             nothingFoundMessage="It is not in the list: choose any OpenTelemetry exporter"
             maw={560}
             data={CHOICES}
+            filter={filterFrameworks}
             value={framework ?? null}
             onChange={(chosen) => setState({ framework: chosen ?? undefined })}
           />

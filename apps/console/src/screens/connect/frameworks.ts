@@ -11,6 +11,21 @@ export type Framework = {
 
 export const FRAMEWORKS: readonly Framework[] = list;
 
+/**
+ * What contains the text, the best matches first: those whose name begins with the text, then those that have it at the start of a
+ * word, such as Vercel AI SDK for "AI SDK", then the rest, such as OpenAI SDK. Of these the shorter names are first.
+ */
+export function sortByMatch<Item>(items: readonly Item[], search: string, nameOf: (item: Item) => string): Item[] {
+  const text = search.trim().toLowerCase();
+  if (text === '') return [...items];
+  const rankOf = (name: string) => (name.startsWith(text) ? 0 : name.includes(` ${text}`) ? 1 : 2);
+  return items
+    .map((item) => ({ item, name: nameOf(item).toLowerCase() }))
+    .filter(({ name }) => name.includes(text))
+    .toSorted((a, b) => rankOf(a.name) - rankOf(b.name) || a.name.length - b.name.length)
+    .map(({ item }) => item);
+}
+
 /** The choice for everything that is not in the list. */
 export const ANY = 'any';
 

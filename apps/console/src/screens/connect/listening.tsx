@@ -42,7 +42,9 @@ function Waiting(): ReactNode {
       <StateMark state="Waiting for the first span" tone="live" />
       <p className="dim">
         Run the agent once. If nothing arrives: an exporter that logs 401 sends a wrong key, and one that logs a refused
-        connection sends to another address or port. A batch may wait five seconds before it is sent.
+        connection sends to another address or port. A batch may wait five seconds before it is sent. A program that
+        ends sooner, such as a script, must shut down the OpenTelemetry SDK at its end, or its spans are lost: in
+        Node.js <code>await sdk.shutdown()</code> of the <code>NodeSDK</code>.
       </p>
     </>
   );

@@ -1,10 +1,13 @@
 import type { Gateway } from '@quartermaster/client';
 import { Select } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { CopyBlock } from '../../components/copy.tsx';
+import { plural } from '../../components/format.ts';
+import { RowLink } from '../../components/row-link.tsx';
 import { Empty } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { AccountStep, type NewKey } from '../connect/account-step.tsx';
 import classes from './gateways.module.css';
 
 type Target = { url: string; name: string };
@@ -28,6 +31,8 @@ const CLIENTS: Record<string, (target: Target) => string> = {
     `import { MultiServerMCPClient } from '@langchain/mcp-adapters';\n\nconst client = new MultiServerMCPClient({\n  ${JSON.stringify(name)}: { url: '${url}', headers: { Authorization: \`Bearer \${process.env.QM_SESSION}\` } },\n});\nconst tools = await client.getTools();`,
   'AI SDK': ({ url }) =>
     `import { createMCPClient } from '@ai-sdk/mcp';\n\nconst client = await createMCPClient({\n  transport: { type: 'http', url: '${url}', headers: { Authorization: \`Bearer \${process.env.QM_SESSION}\` } },\n});\nconst tools = await client.tools();`,
+  'MCP SDK': ({ url }) =>
+    `import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';\n\nconst client = new Client({ name: 'my-agent', version: '1.0.0' });\nconst headers = { Authorization: \`Bearer \${process.env.QM_SESSION}\` };\nawait client.connect(new StreamableHTTPClientTransport(new URL('${url}'), { requestInit: { headers } }));\nconst { tools } = await client.listTools();`,
   curl: ({ url }) =>
     `curl ${url} -H "Authorization: Bearer $QM_SESSION" -H 'Content-Type: application/json' \\\n  -H 'Accept: application/json, text/event-stream' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`,
 };
@@ -44,20 +49,28 @@ function serviceUrl(): string {
 /** The address of each MCP server at the gateway, and a snippet for each client. */
 export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
   const { byId } = useProviders();
-  const [{ client = 'Claude Code', of }, setState] = useUrlState();
+  const [{ client = 'Claude Code', server: chosen }, setState] = useUrlState();
+  const [made, setMade] = useState<NewKey | null>(null);
   const servers = gateway.providerIds.flatMap((id) => {
     const provider = byId.get(id);
     return provider?.kind === 'mcp' ? [{ id, name: provider.name, label: providerLabel(provider, id) }] : [];
   });
   const [first] = servers;
-  const server = servers.find(({ id }) => id === of) ?? first;
+  const server = servers.find(({ id }) => id === chosen) ?? first;
   if (server === undefined) {
-    return <Empty title="No MCP server yet">The gateway lists no provider of the kind mcp.</Empty>;
+    return (
+      <Empty title="No MCP server yet">
+        The gateway lists no MCP server. <RowLink path="/providers">Declare one</RowLink> with its address, and add it
+        to the gateway with Change.
+      </Empty>
+    );
   }
   const url = `${serviceUrl()}/v1/gateways/${gateway.id}/mcp/${encodeURIComponent(server.name)}`;
   const name = server.name.replaceAll(/[^\w-]+/g, '-');
   const snippet = CLIENTS[client] ?? CLIENTS['curl'];
-  const open = `QM_SESSION=$(curl -s -X POST ${serviceUrl()}/v1/gateways/${gateway.id}/sessions \\\n  -H "X-API-Key: $KEY" -H 'Content-Type: application/json' -d '{}' | jq -r .token)`;
+  const key = made?.secret ?? '<key>';
+  // Without jq: the token has no quotation mark.
+  const open = `export QM_SESSION=$(curl -fsS -X POST ${serviceUrl()}/v1/gateways/${gateway.id}/sessions \\\n  -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' -d '{}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`;
   return (
     <div className={classes.connect}>
       {gateway.mcpProxy === 'off' && (
@@ -71,7 +84,7 @@ export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
           data={servers.map((one) => ({ value: one.id, label: one.label }))}
           value={server.id}
           allowDeselect={false}
-          onChange={(value) => setState({ of: value ?? undefined })}
+          onChange={(value) => setState({ server: value ?? undefined })}
         />
         <Select
           label="Client"
@@ -81,9 +94,29 @@ export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
           onChange={(value) => setState({ client: value ?? undefined })}
         />
       </div>
-      <p>First, open a session with an API key of the agent. The token lasts as long as the session.</p>
+      {gateway.enforcement === 'observe' && (
+        <p className="dim">
+          This gateway only observes: every call is permitted, and the view Denied lists what it would deny. Press
+          Enforce to deny it.
+        </p>
+      )}
+      <p>
+        First, the agent needs a key. The key opens sessions, and the agent uses what the gateway allows its account.
+      </p>
+      <AccountStep
+        use="gateway"
+        place={{ tenantId: gateway.tenantId, subTenantId: gateway.subTenantId }}
+        created={(next) => {
+          setMade(next);
+          setState({ account: next.accountId, with: 'existing' });
+        }}
+      />
+      <p>
+        Then open a session with it. The token lasts {plural(gateway.sessionTtlSeconds / 60, 'minute')}; after that the
+        agent opens another one.{made !== null && ' The key is shown this once.'}
+      </p>
       <CopyBlock label="Open a session" text={open} />
-      <p>Then point the client at the gateway, not at the server:</p>
+      <p>Then point the client at the gateway, not at the server, in the same shell:</p>
       <CopyBlock label={`Set-up of ${client}`} text={snippet?.({ url, name }) ?? ''} />
     </div>
   );

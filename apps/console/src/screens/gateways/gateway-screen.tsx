@@ -211,7 +211,7 @@ function Sessions({ gatewayId }: { gatewayId: string }): ReactNode {
       label="Sessions"
       list={list}
       columns={COLUMNS}
-      empty={<Empty title="No such session">Agents open sessions through the API, each for a limited time.</Empty>}
+      empty={<Empty title="No such session">Agents open sessions with a key. The view Connect has the lines.</Empty>}
       shown={shown}
       problem={problem}
       panelLabel="Session"

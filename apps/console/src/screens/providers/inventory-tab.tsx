@@ -12,6 +12,7 @@ import { DangerButton } from '../../components/danger-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -20,6 +21,7 @@ import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { useShownRecord } from '../../data/linked-record.ts';
+import { holdsWithin, useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { CANNOT_SYNC } from './cannot-sync.ts';
@@ -153,6 +155,7 @@ type ItemStatusChange = 'available' | 'blocked' | 'retired';
 
 function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }): ReactNode {
   const { id, name, kind, status, providerId, title, description, drift, attributes, schemaDigest } = item;
+  const mayReadAudit = holdsWithin(useMe(), 'audit_events:read', item.tenantId);
   const options = () => ({
     path: { provider_id: providerId, item_id: id },
     headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}/inventory/${id}`) },
@@ -244,6 +247,14 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
             ['Source', item.source],
             ['Renamed from', item.renamedFrom],
             ['Id', <CopyId key="id" id={id} />],
+            [
+              'History',
+              mayReadAudit && (
+                <RowLink key="history" path="/audit" search={{ target: id }}>
+                  Who declared, blocked or changed it
+                </RowLink>
+              ),
+            ],
           ]}
         />
       </Section>

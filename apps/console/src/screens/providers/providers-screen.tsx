@@ -47,7 +47,7 @@ const COLUMNS: Column<Provider>[] = [
   {
     key: 'health',
     header: 'Health',
-    width: 'minmax(120px, 2fr)',
+    width: 'minmax(150px, 2fr)',
     cell: (provider) => (
       <span className="row">
         <HealthNote {...provider} />
