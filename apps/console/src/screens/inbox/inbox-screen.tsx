@@ -2,6 +2,7 @@ import type { RuntimeObservation } from '@quartermaster/client';
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { RISK_RANK } from '../../components/marks.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { SplitList } from '../../components/split-list.tsx';
@@ -10,13 +11,14 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import { type PagedList, useDistinct } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
-import { ANY_STATUS, observationColumns } from './columns.tsx';
+import { observationColumns } from './columns.tsx';
 import { FirstSteps, NothingToDecide } from './first-steps.tsx';
 import { Groups } from './groups.tsx';
 import { InboxCsv } from './inbox-csv.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
 import {
+  ANY_STATUS,
   inboxQuery,
   type ObservationQuery,
   useInboxCounts,
@@ -44,6 +46,7 @@ const SUMMARIES: Record<string, string> = {
   seen_again: 'What a person rejected, and agents used again after that.',
   changed_definition: 'What a provider has changed since it was accepted.',
   blocked: 'What the inventory blocks, but agents still use.',
+  denied: 'What gateways denied to agents, or would have denied if they enforced it.',
   all: 'What agents use, and who decided about it.',
 };
 
@@ -153,18 +156,16 @@ export function InboxScreen(): ReactNode {
     [counts, providerChoices, view, environmentChoices, agentChoices],
   );
 
-  const nothing = (
-    <Nothing
-      view={view}
-      hasFilter={['provider', 'agent', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
-    />
-  );
+  const isFilteredBy = (names: readonly string[]) => names.some((name) => state[name] !== undefined);
+  const otherFilters = ['q', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])];
+  const nothing = <Nothing view={view} hasFilter={isFilteredBy(['provider', 'agent', 'kind', ...otherFilters])} />;
   if (group === 'provider' || group === 'agent') {
     return (
       <Screen
         title="Inbox"
         summary={SUMMARIES[view] ?? SUMMARIES['new']}
         request={{ method: 'GET', path: '/v1/runtime-observations/groups', query: { ...query, by: group } }}
+        actions={<InboxCsv query={query} />}
         toolbar={toolbar}
       >
         <Groups by={group} query={query} empty={nothing} />
@@ -185,9 +186,8 @@ export function InboxScreen(): ReactNode {
             <OverviewStrip
               provider={state['provider']}
               kind={state['kind'] as RuntimeObservation['kind'] | undefined}
-              hasOtherFilter={['q', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])].some(
-                (name) => state[name] !== undefined,
-              )}
+              agent={agent}
+              hasOtherFilter={isFilteredBy(otherFilters)}
               newObservations={view === 'new' && list.problem === null ? list.items : null}
               hasMore={list.hasMore}
             />
@@ -256,6 +256,13 @@ function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): Rea
   if (view === 'changed_definition')
     return <Empty title="No definition has changed">Syncs compare what each provider offers.</Empty>;
   if (view === 'blocked') return <Empty title="Nothing that is blocked is used">Good.</Empty>;
+  if (view === 'denied')
+    return (
+      <Empty title="Nothing was denied">
+        What <RowLink path="/gateways">gateways</RowLink> deny appears here.{' '}
+        <RowLink path="/coverage">Coverage</RowLink> says whose calls they check.
+      </Empty>
+    );
   if (view === 'all') return <FirstSteps />;
   return <NothingToDecide />;
 }

@@ -35,6 +35,9 @@ const PAGES_AT_ONCE = 10;
 /** Other people decide, too: the list is read again so often. */
 export const REFRESH_MS = 30_000;
 
+/** The views whose rows have any status. */
+export const ANY_STATUS: ReadonlySet<string> = new Set(['blocked', 'denied', 'all']);
+
 /** The query of the list, as the address says. */
 export function inboxQuery(state: UrlState): ObservationQuery {
   const { tenant, view = 'new', provider, agent, kind, status, q, risk, environment, sort } = state;
@@ -150,7 +153,7 @@ async function cancelReads(client: QueryClient, keys: readonly QueryKey[]): Prom
 
 /** Whether a list that had an observation before still has it. */
 function belongsTo(observation: RuntimeObservation, { view, status }: ObservationQuery): boolean {
-  if (view != null && view !== 'blocked' && observation.status !== 'open') return false;
+  if (view != null && !ANY_STATUS.has(view) && observation.status !== 'open') return false;
   return status == null || status === observation.status;
 }
 
