@@ -4,10 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { useTenants } from '../../app/tenant-switcher.tsx';
 import { Views } from '../../components/filters.tsx';
+import { problemText } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useMissingScope, useOnlyPlace } from '../../data/me.ts';
-import { problemOf } from '../../data/problem.ts';
+import { fieldErrorsOf, problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 export type NewKey = { id: string; secret: string; accountId: string; tenantId: string };
@@ -18,6 +19,15 @@ const KINDS = [
   { value: 'new', label: 'New account' },
   { value: 'existing', label: 'Existing account' },
 ];
+
+/** The name of the agent is the id and the name of the account. */
+const LABELS = {
+  tenantId: 'Tenant',
+  tenant_id: 'Tenant',
+  id: 'Name of the agent',
+  name: 'Name of the agent',
+  service_account_id: 'Name of the agent',
+};
 
 /** Makes a key that may only send telemetry, for a new account or one that exists. */
 export function AccountStep({ created }: Props): ReactNode {
@@ -57,6 +67,7 @@ export function AccountStep({ created }: Props): ReactNode {
     event.preventDefault();
     if (id !== '' && tenantId !== '' && missing === null && !make.isPending) make.mutate();
   };
+  const errors = fieldErrorsOf(make.error);
   return (
     <form className="stack" onSubmit={send}>
       <div>
@@ -66,6 +77,7 @@ export function AccountStep({ created }: Props): ReactNode {
         <Select
           label="Tenant"
           required
+          error={errors['tenantId'] ?? errors['tenant_id']}
           searchable={tenants.length > 6}
           data={tenants.map((each) => ({ value: each.id, label: each.displayName ?? each.id }))}
           value={tenantId === '' ? null : tenantId}
@@ -77,6 +89,7 @@ export function AccountStep({ created }: Props): ReactNode {
             description="The id of its account. It cannot be changed later."
             placeholder="support-triage"
             required
+            error={errors['id'] ?? errors['name'] ?? errors['service_account_id']}
             value={id}
             onChange={(event) => setId(event.currentTarget.value)}
           />
@@ -85,6 +98,7 @@ export function AccountStep({ created }: Props): ReactNode {
             label="Account"
             description="Of the programs that send already, or were made before."
             required
+            error={errors['service_account_id']}
             searchable
             nothingFoundMessage="No account has this id"
             data={accounts.includes(id) || id === '' ? accounts : [id, ...accounts]}
@@ -95,7 +109,7 @@ export function AccountStep({ created }: Props): ReactNode {
       </div>
       {make.error !== null && (
         <p role="alert" className="danger">
-          {problemOf(make.error).message}
+          {problemText(problemOf(make.error), LABELS)}
         </p>
       )}
       <div className="row">
