@@ -39,7 +39,7 @@ test('the plan of a tenant applies what was approved at all providers, and nothi
       body: { decision: 'approved' },
     });
   }
-  const { page, expectFaultless, done } = await world.open(`/changes?${TENANT}`);
+  const { page, goTo, expectFaultless, done } = await world.open(`/changes?${TENANT}`);
   const button = page.getByRole('button', { name: /^Apply \d+ changes$/ });
   await button.waitFor();
   await expectFaultless('the plan of a tenant');
@@ -61,6 +61,18 @@ test('the plan of a tenant applies what was approved at all providers, and nothi
   await receipt.getByRole('button', { name: 'Undo all of it' }).click();
   await page.getByText(`${announced} changes undone.`).waitFor();
   await receipt.waitFor({ state: 'detached' });
+  expect((await recommendations('status=applied')).length).toBe(before);
+
+  // Later, when the receipt is gone.
+  await page.getByRole('button', { name: `Apply ${announced} changes` }).click();
+  await dialog.getByRole('button', { name: `Apply all ${announced}` }).click();
+  await receipt.waitFor();
+  await goTo(`/changes?${TENANT}&view=applied&item=${first.id}`);
+  await page.getByRole('complementary').getByRole('button', { name: 'Undo all of it' }).click();
+  const question = page.getByRole('dialog', { name: `Undo ${announced} changes?` });
+  await expectFaultless('the question before a batch is undone');
+  await question.getByRole('button', { name: 'Undo all of it' }).click();
+  await page.getByText(`${announced} changes undone.`).waitFor();
   expect((await recommendations('status=applied')).length).toBe(before);
   await done();
 });
