@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { CostText } from '../../components/cost.tsx';
+import { CostText, unpricedText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatNumber, plural } from '../../components/format.ts';
 import { MeaningMark, RiskMark, Tag } from '../../components/marks.tsx';
@@ -148,6 +148,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
             {usage.cost !== null && (
               <>
                 , <CostText cost={usage.cost} /> by list prices
+                {unpricedText(usage.cost.unpricedCalls)}
               </>
             )}
           </span>
