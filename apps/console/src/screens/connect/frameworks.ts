@@ -14,7 +14,7 @@ export const FRAMEWORKS: readonly Framework[] = list;
 /** The choice for everything that is not in the list. */
 export const ANY = 'any';
 
-export type Protocol = 'http' | 'grpc';
+type Protocol = 'http' | 'grpc';
 
 /** What fills the gaps of a snippet. `key`: null if the page does not know its text. */
 export type Filling = { address: string; key: string | null; service: string; protocol: Protocol };
