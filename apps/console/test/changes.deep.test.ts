@@ -140,6 +140,28 @@ test('one change is applied by itself after it was undone, and another one is di
   await done();
 });
 
+test('regression: what was applied at once is undone at once, also when its receipt is gone', async () => {
+  const as = world.server.admin;
+  const [first, ...others] = await waiting();
+  const second = others.find(({ providerId }: { providerId: string }) => providerId !== first.providerId);
+  const apply = (recommendation: { id: string; providerId: string }, applyId?: string) =>
+    world.server.ok('POST', `/v1/providers/${recommendation.providerId}/recommendations/apply`, {
+      as,
+      body: { recommendationIds: [recommendation.id], ...(applyId !== undefined && { applyId }) },
+    });
+  await apply(second, (await apply(first)).applied[0].applyId);
+  const { page, expectFaultless, done } = await world.open(`/changes?${TENANT}&view=applied&item=${first.id}`);
+  await page.getByRole('complementary').getByRole('button', { name: 'Undo all of it' }).click();
+  const question = page.getByRole('dialog', { name: /^Undo 2 changes/ });
+  await question.getByText('They were applied at once, at 2 providers').waitFor();
+  await expectFaultless('the question before a batch is undone');
+  await question.getByRole('button', { name: 'Undo all of it' }).click();
+  await page.getByText('2 changes undone.').waitFor();
+  const open = (await recommendations('status=open')).map(({ id }: { id: string }) => id);
+  expect(open).toEqual(expect.arrayContaining([first.id, second.id]));
+  await done();
+});
+
 test('a viewer sees what was changed, by whom and why, and the plan without the right to apply it', async () => {
   const { page, expectFaultless, done } = await world.open(`/changes?${TENANT}&view=applied`, {
     as: 'jonas.weber@northwind.example',

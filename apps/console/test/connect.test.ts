@@ -1,6 +1,7 @@
 import { chat, exportRequest, newTraceId } from '@quartermaster/api/test/telemetry/traces/sending.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FRAMEWORKS, partsOf, protocolOf } from '../src/screens/connect/frameworks.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 let world: World;
@@ -10,8 +11,28 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+// Before anything is sent.
+test('every screen of an empty installation leads to where an agent is connected', async () => {
+  const { page, moveTo, done } = await world.open('/profile');
+  const screens = ['agents', 'map', 'usage', 'traces', 'coverage', 'tasks', 'changes', 'providers', 'manifests'];
+  // Accounts are never empty: the first administrator has one.
+  for (const screen of [...screens, 'gateways', 'inbox?view=all']) {
+    await moveTo(`/${screen}`);
+    const links = page.getByRole('main').getByRole('link', { name: 'Connect an agent' });
+    await links.waitFor();
+    expect(await links.getAttribute('href'), screen).toMatch(/\/console\/connect$/);
+  }
+  // Regression: the view Denied looked like New, and a status without a row like an empty installation.
+  await moveTo('/inbox?view=denied');
+  await page.getByRole('heading', { name: 'Nothing was denied' }).waitFor();
+  await page.getByText('What gateways denied to agents').waitFor();
+  await moveTo('/inbox?view=all&status=rejected');
+  await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
+  await done();
+});
+
 test('an agent is connected by mouse: an empty installation opens on it, and it says what arrives and why nothing does', async () => {
-  const { page, expectFaultless, done } = await world.open('/');
+  const { page, expectAnswers, expectFaultless, done } = await world.open('/');
   await page.getByRole('heading', { level: 1, name: 'Connect an agent' }).waitFor();
   await expectFaultless('nothing chosen');
 
@@ -24,7 +45,13 @@ test('an agent is connected by mouse: an empty installation opens on it, and it 
   expect(indexOf('AWS Distro')).toBeLessThan(indexOf('OpenAI SDK'));
   await framework.fill('pydantic');
   await page.getByRole('option', { name: 'Pydantic AI' }).click();
-  await page.getByRole('textbox', { name: 'Name of the agent' }).fill('support-triage');
+  const name = page.getByRole('textbox', { name: 'Name of the agent' });
+  await name.fill('not an id');
+  expectAnswers(422);
+  await page.getByRole('button', { name: 'Create account and key' }).click();
+  await page.getByRole('alert').getByText('Please correct: Name of the agent', { exact: true }).waitFor();
+  expect(await name.getAttribute('aria-invalid')).toBe('true');
+  await name.fill('support-triage');
   await page.getByRole('button', { name: 'Create account and key' }).click();
   const status = page.getByRole('status', { name: 'What arrives' });
   await status.getByText('Waiting for the first span').waitFor();
@@ -51,11 +78,12 @@ test('an agent is connected by mouse: an empty installation opens on it, and it 
     200,
   );
   await status.getByText('Received, but nothing was understood').waitFor();
-  await status.getByText('Not understood: acme.agents (1)').waitFor();
+  await status.getByText(/^Not understood: acme\.agents \(1\), last \S/).waitFor();
   await expectFaultless('not understood');
   const start = BigInt(world.server.services.now().getTime()) * 1_000_000n;
   expect(await send(exportRequest([{ ...chat('gpt-5'), start }]))).toBe(200);
   await status.getByText('Connected').waitFor();
+  await status.getByText(', last understood').waitFor();
   await status.getByRole('listitem').filter({ hasText: 'gpt-5' }).waitFor();
   await expectFaultless('connected');
 
@@ -65,10 +93,31 @@ test('an agent is connected by mouse: an empty installation opens on it, and it 
   await status.getByText('Connected').waitFor();
   expect(await variablesOf(page)).toMatchObject({ OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=<key>' });
   await page.getByRole('button', { name: 'gRPC' }).click();
-  expect(await variablesOf(page)).toMatchObject({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
+  // Its set-up imports the exporter for HTTP.
+  await page.getByText('What Pydantic AI needs sends HTTP').waitFor();
+  expect(await variablesOf(page)).toMatchObject({ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' });
+  await page.getByRole('combobox', { name: 'Framework or coding agent' }).fill('fastmcp');
+  await page.getByRole('option', { name: 'FastMCP (client and server)' }).click();
+  const block = await page.getByLabel('Set-up of FastMCP').textContent();
+  for (const lines of [await variablesOf(page), variablesIn(block)]) {
+    const OTEL_EXPORTER_OTLP_ENDPOINT = expect.stringMatching(/:4317$/);
+    expect(lines).toMatchObject({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_ENDPOINT });
+  }
   await page.getByRole('link', { name: 'Inbox', exact: true }).click();
   await page.getByRole('row', { name: /gpt-5/ }).waitFor();
   await done();
+});
+
+test.each(FRAMEWORKS)('regression: with gRPC, the lines of $name are for one protocol', (framework) => {
+  const protocol = protocolOf(framework, 'grpc');
+  const parts = partsOf(framework, { address: 'https://qm.example.com', key: 'key', service: 'agent', protocol });
+  const text = parts.map((part) => part.text).join('\n');
+  const other =
+    protocol === 'grpc'
+      ? /qm\.example\.com(?!:4317)|http\/protobuf|\/v1\/traces/
+      : /OTLP_ENDPOINT=\S*:4317|PROTOCOL=grpc/;
+  expect(text).not.toMatch(other);
+  expect(protocolOf(framework, 'http')).toBe('http');
 });
 
 test('a link cannot put a command into the lines that are pasted into a shell', async () => {
@@ -123,8 +172,15 @@ test('the first time on a page is compared with the present, and not with the lo
 
 /** The environment variables that the page shows. */
 async function variablesOf(page: Page): Promise<Record<string, string>> {
-  const text = (await page.getByLabel('Environment variables').textContent()) ?? '';
-  return Object.fromEntries([...text.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
+  return variablesIn(await page.getByLabel('Environment variables').textContent());
+}
+
+/** The variables that lines of a shell export. */
+function variablesIn(text: string | null): Record<string, string> {
+  const lines = (text ?? '').split('\n').filter((line) => line.startsWith('export '));
+  return Object.fromEntries(
+    lines.flatMap((line) => [...line.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value])),
+  );
 }
 
 /** Sends a request as an OTLP exporter with these variables does. */

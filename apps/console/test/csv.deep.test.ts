@@ -50,6 +50,8 @@ test.each([
   ],
   ['/inbox?view=all&', 'observations', () => countAll(`/v1/runtime-observations?${IN_TENANT}`)],
   ['/inbox?view=all&kind=tool&', 'observations', () => countAll(`/v1/runtime-observations?${IN_TENANT}&kind=tool`)],
+  // The file has the observations of the groups.
+  ['/inbox?view=all&group=provider&', 'observations', () => countAll(`/v1/runtime-observations?${IN_TENANT}`)],
   ['/agents?', 'agents', () => countAll(`/v1/agents?${IN_TENANT}`)],
   ['/accounts?view=keys&', 'keys', () => countAll('/v1/credentials/search', { kind: 'api_key', tenantId: TENANT })],
   [
@@ -69,6 +71,8 @@ test.each([
   expect(text.trimEnd().split('\r\n')).toHaveLength(rows + 1);
   await page.getByText(`Saved ${rows} row`).waitFor();
   expect(text).not.toContain(secret);
+  // Each price by its id in the list and the version of the list.
+  if (name === 'usage') expect(text).toMatch(/,[\w.-]+\/[\w.:-]+@[\w.-]+\r\n/);
   if (name === 'keys') {
     expect(text).toContain(`"'${FORMULA.replaceAll('"', '""')}"`);
     expect(text).not.toContain(secret.slice(-20));

@@ -22,6 +22,21 @@ test('a screen that deletes, revokes or disables something uses a button that lo
   expect(unmarked.map(({ name }) => name)).toEqual([]);
 });
 
+test('a button that suspends, disables, deletes, revokes or removes looks so', () => {
+  const plain = files.flatMap(({ name, text }) =>
+    [...text.matchAll(/<ActionButton[\s\S]*?<\/ActionButton>/g)]
+      .map(([button]) => button)
+      .filter((button) =>
+        /\b(?:Suspend|Disable|Delete|Revoke|Remove)\b/.test(
+          button.slice(button.lastIndexOf('>\n', button.length - 18)),
+        ),
+      )
+      .filter((button) => !button.includes('isDanger'))
+      .map((button) => `${name}: ${button}`),
+  );
+  expect(plain).toEqual([]);
+});
+
 test('no other file paints a button red', () => {
   const red = files.filter(({ text }) => /color(="|: ')red/.test(text)).map(({ name }) => name);
   expect(red.toSorted()).toEqual([

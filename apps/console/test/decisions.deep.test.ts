@@ -1,3 +1,4 @@
+import { decidingWorld } from '@quartermaster/api/test/gateway-decisions/sessions.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLoop } from '../testing/loop.ts';
 import { startWorld, type World } from '../testing/world.ts';
@@ -270,9 +271,34 @@ test('regression: the figures of the inbox have the filters of its list', async 
   const view = page.getByRole('group', { name: 'View' }).getByRole('button', { name: /^New/ });
   await moveTo('/inbox?tenant=northwind&risk=high');
   await expect.poll(() => view.innerText()).toMatch(new RegExp(`\\b${await counted('min_risk=high')}$`));
+  const asksForAgent = page.waitForRequest((request) => request.url().includes('/v1/usage?'));
+  await moveTo('/inbox?tenant=northwind&agent=report-writer');
+  expect(new URL((await asksForAgent).url()).searchParams.get('agent')).toBe('report-writer');
+  await moveTo('/inbox?tenant=northwind&risk=high');
   // Usage knows no risk, so its figures would be about more than the list.
   await figures.getByText('New').waitFor();
   expect(await figures.getByText('Calls').count()).toBe(0);
+  await done();
+});
+
+test('what a gateway denied stays in the view Denied after a decision, with its status', async () => {
+  const { tenantId, gatewayId, providerName, token } = await decidingWorld(world.server);
+  const { status } = await world.server.call('POST', `/v1/gateways/${gatewayId}/decisions`, {
+    headers: { Authorization: `Bearer ${token}` },
+    body: { provider: providerName, kind: 'tool', name: 'drop_table' },
+  });
+  expect(status).toBe(200);
+  const { page, moveTo, done } = await world.open(`/inbox?tenant=${tenantId}&view=denied`);
+  await page.getByText('What gateways denied to agents').waitFor();
+  const row = page.getByRole('row', { name: /drop_table/ });
+  await row.getByText('open', { exact: true }).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByRole('button', { name: 'Approve', exact: true }).click();
+  await row.getByText('approved', { exact: true }).waitFor();
+  await moveTo(`/inbox?tenant=${tenantId}`);
+  await page.getByRole('heading', { name: 'Nothing to decide' }).waitFor();
+  await moveTo(`/inbox?tenant=${tenantId}&view=denied`);
+  await row.getByText('approved', { exact: true }).waitFor();
   await done();
 });
 

@@ -52,6 +52,8 @@ test.skipIf(onPostgres() && !FULL)(
     await keyboard.press('Enter');
     await tabTo(page, page.getByRole('button', { name: 'Apply 1 change' }));
     await keyboard.press('Enter');
+    await tabTo(page, page.getByRole('button', { name: 'Apply all 1' }));
+    await keyboard.press('Enter');
     const receipt = page.getByRole('region', { name: 'Receipt' });
     await receipt.waitFor();
     expect(await loop.inventory()).toEqual(['gpt-5: available', 'o9-preview: available']);
@@ -157,6 +159,7 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
     const buttons = tabs.map(({ page }) => page.getByRole('button', { name: 'Apply 1 change' }));
     await Promise.all(buttons.map((button) => button.waitFor()));
     await Promise.all(buttons.map((button) => button.click()));
+    await Promise.all(tabs.map(({ page }) => page.getByRole('button', { name: 'Apply all 1' }).click()));
     await Promise.all(tabs.map(({ page }) => page.getByRole('heading', { name: 'Nothing to apply' }).waitFor()));
     const results = await Promise.all(
       tabs.map(({ page }) =>

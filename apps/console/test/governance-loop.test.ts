@@ -35,6 +35,10 @@ test('the governance loop by mouse, from the sign-in to the sign-out: approve, p
   await page.getByRole('heading', { name: '1 added, 0 changed, 0 removed' }).waitFor();
   await expectFaultless('the plan');
   await page.getByRole('button', { name: 'Apply 1 change' }).click();
+  const question = page.getByRole('dialog', { name: 'Apply 1 change at openai?' });
+  await question.getByText('1 added, 0 changed, 0 removed. No running session ends.').waitFor();
+  expect(await loop.inventory()).toEqual(['gpt-5: available']);
+  await question.getByRole('button', { name: 'Apply all 1' }).click();
   const receipt = page.getByRole('region', { name: 'Receipt' });
   await receipt.getByText('Applied: 1 added').waitFor();
   expect(await loop.inventory()).toEqual(['gpt-5: available', 'o9-preview: available']);

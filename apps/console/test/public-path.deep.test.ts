@@ -24,7 +24,7 @@ test.each([
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();
 
-  const { done } = await openTab({ context, page }, { url, path: '/' }, () => context.close());
+  const { expectAnswers, done } = await openTab({ context, page }, { url, path: '/' }, () => context.close());
   await signInByForm(page, server, 'admin@example.com');
   await page.getByRole('heading', { level: 1, name: 'Connect an agent' }).waitFor();
   expect(page.url().startsWith(`${url}/console/`)).toBe(true);
@@ -42,6 +42,23 @@ test.each([
   expect(new URL(page.url()).pathname).toBe('/quartermaster/console/gateways');
   await page.reload();
   await page.getByRole('heading', { level: 1, name: 'Gateways' }).waitFor();
+  // Regression: it asked for `/readyz` of the host, and never went on.
+  let isReady = false;
+  const asked: string[] = [];
+  for (const path of ['**/v1/agents?*', '**/readyz']) {
+    await page.route(path, (route) => {
+      asked.push(new URL(route.request().url()).pathname);
+      return isReady
+        ? route.continue()
+        : route.fulfill({ status: 503, json: { code: 'not_ready', title: 'Not ready' } });
+    });
+  }
+  expectAnswers(503);
+  await page.getByRole('link', { name: 'Agents' }).first().click();
+  await page.getByRole('heading', { name: 'The server is not ready' }).waitFor();
+  await expect.poll(() => asked).toContain('/quartermaster/readyz');
+  isReady = true;
+  await page.getByText('No agent yet').waitFor();
   await page.getByRole('button', { name: 'More' }).first().click();
   const reference = await page.getByRole('menuitem', { name: 'API reference' }).getAttribute('href');
   expect(reference).toBe('/quartermaster/docs');

@@ -10,7 +10,15 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Row = { name: string; agent: string; account: string; calls: number; inputTokens: number; outputTokens: number };
+type Row = {
+  name: string;
+  agent: string;
+  account: string;
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cost: { unpricedCalls: number } | null;
+};
 
 /** The usage of the tenant, as the API answers it. */
 async function usage(query: string): Promise<Row[]> {
@@ -49,8 +57,13 @@ test('models are sorted by calls or tokens, and lead to the agents that used the
   await page.getByText(`Only calls by ${agent}`).waitFor();
   await settled();
   for (const { name } of used) await page.getByRole('link', { name, exact: true }).first().waitFor();
+  // Also with a filter.
+  await page.getByText('Costs are an estimate by list prices').waitFor();
   await page.getByRole('button', { name: 'Show all again' }).click();
   await page.getByText('an estimate by list prices').waitFor();
+  const unpriced = total(models, ({ cost }) => cost?.unpricedCalls ?? 0);
+  expect(unpriced).toBeGreaterThan(0);
+  await page.getByText(`, without ${unpriced.toLocaleString('en-US')} call`).waitFor();
   await done();
 });
 

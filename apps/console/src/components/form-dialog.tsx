@@ -45,7 +45,7 @@ export function FormDialog(props: Props): ReactNode {
         {/* The dialog about the session says that it has ended. */}
         {problem !== null && problem.status !== 401 && (
           <p role="alert" className="danger">
-            {textOf(problem, labels)}
+            {problemText(problem, labels)}
           </p>
         )}
         <div className="row">
@@ -70,10 +70,11 @@ export function FormDialog(props: Props): ReactNode {
   );
 }
 
-function textOf({ status, faults, message }: ApiProblem, labels: Record<string, string> = {}): string {
+/** What a form says above its button. Fields with a label say themselves what is wrong with them. */
+export function problemText({ status, faults, message }: ApiProblem, labels: Record<string, string> = {}): string {
   if (status === 412) return CHANGED_SINCE;
   if (faults.length === 0) return message;
-  const marked = faults.flatMap(({ where }) => labels[where] ?? []);
+  const marked = [...new Set(faults.flatMap(({ where }) => labels[where] ?? []))];
   const others = faults.filter(({ where }) => labels[where] === undefined).map((fault) => faultText(fault));
   return [...(marked.length === 0 ? [] : [`Please correct: ${marked.join(', ')}`]), ...others].join('; ');
 }

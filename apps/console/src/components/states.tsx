@@ -1,6 +1,7 @@
 import type { Scope } from '@quartermaster/client';
 import { Button } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { BASE_PATH } from '../data/base-path.ts';
 import { ApiProblem } from '../data/problem.ts';
 import { Icon } from './icons.tsx';
 import classes from './states.module.css';
@@ -78,7 +79,7 @@ export function useWhenReady({ waits, asksAtOnce = false }: WhenReady, onReady: 
     if (!waits) return;
     const stop = new AbortController();
     const ask = async () => {
-      const { ok } = await fetch('/readyz', { signal: stop.signal });
+      const { ok } = await fetch(`${BASE_PATH}/readyz`, { signal: stop.signal });
       if (ok) latest.current();
     };
     // A server that cannot be reached is asked again.

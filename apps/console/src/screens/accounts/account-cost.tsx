@@ -2,7 +2,7 @@ import { listUsageOptions } from '@quartermaster/client/@tanstack/react-query.ge
 import type { ServiceAccount } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { CostText } from '../../components/cost.tsx';
+import { CostText, unpricedText } from '../../components/cost.tsx';
 import { holds, useMe } from '../../data/me.ts';
 
 /** What the model calls cost that an account reported in 30 days. */
@@ -16,6 +16,7 @@ export function AccountCost({ account }: { account: ServiceAccount }): ReactNode
   return (
     <span>
       <CostText cost={cost} /> in 30 days, an estimate by list prices
+      {unpricedText(cost.unpricedCalls)}
     </span>
   );
 }

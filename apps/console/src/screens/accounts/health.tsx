@@ -1,5 +1,5 @@
 import type { KeyTelemetry } from '@quartermaster/client';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { formatNumber, plural } from '../../components/format.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { Time } from '../../components/time.tsx';
@@ -17,7 +17,7 @@ export function stateOf({ understood, notUnderstood }: KeyTelemetry): State {
 
 /** What was sent with a key: received, understood, not understood, refused; and what to do. */
 export function Health({ health, state, tone }: Props): ReactNode {
-  const { spans, logRecords, understood, lastReceivedAt, fix, unread, problems } = health;
+  const { spans, logRecords, understood, lastReceivedAt, lastUnderstoodAt, fix, unread, problems } = health;
   return (
     <>
       <div className="row wraps">
@@ -26,6 +26,11 @@ export function Health({ health, state, tone }: Props): ReactNode {
           <span className="dim">
             {plural(spans, 'span')} and {plural(logRecords, 'log record')}, {formatNumber(understood)} understood, the
             last <Time at={lastReceivedAt} />
+            {lastUnderstoodAt !== null && (
+              <>
+                , last understood <Time at={lastUnderstoodAt} />
+              </>
+            )}
           </span>
         )}
       </div>
@@ -33,7 +38,12 @@ export function Health({ health, state, tone }: Props): ReactNode {
       {unread.length > 0 && (
         <p className="dim">
           Not understood:{' '}
-          {unread.map(({ scope, spans: own, logRecords: logs }) => `${scope} (${formatNumber(own + logs)})`).join(', ')}
+          {unread.map(({ scope, spans: own, logRecords: logs, lastReceivedAt: lastAt }, index) => (
+            <Fragment key={scope}>
+              {index > 0 && ', '}
+              {`${scope} (${formatNumber(own + logs)})`}, last <Time at={lastAt} />
+            </Fragment>
+          ))}
         </p>
       )}
       {problems.map(({ reason, requests, detail, fix: todo, lastAt }) => (

@@ -11,6 +11,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
+import { fieldErrorsOf } from '../../data/problem.ts';
 import { accountAddress } from './account-address.ts';
 
 type Props = { account: ServiceAccount; credential: Credential; close: () => void };
@@ -23,6 +24,8 @@ const OVERLAPS = [
   { value: '259200', label: '3 days' },
   { value: '604800', label: '7 days' },
 ];
+
+const LABELS = { overlapSeconds: 'The former key works for' };
 
 /** Replaces a key by a new one with the same scopes. Both work until the overlap ends. */
 export function RotateDialog(props: Props & { created: (secret: string) => void }): ReactNode {
@@ -44,17 +47,24 @@ export function RotateDialog(props: Props & { created: (secret: string) => void 
     },
   });
   return (
-    <FormDialog title={`Rotate ${nameOf(credential)}`} submit="Rotate the key" close={close} save={rotate}>
+    <FormDialog
+      title={`Rotate ${nameOf(credential)}`}
+      submit="Rotate the key"
+      close={close}
+      save={rotate}
+      labels={LABELS}
+    >
       <p>
         The new key has the same name, scopes and lifetime. The gateway sessions and pending invitations that the former
         key made end with it.
       </p>
       <Select
-        label="The former key works for"
+        label={LABELS.overlapSeconds}
         data={OVERLAPS}
         value={overlap}
         allowDeselect={false}
         data-autofocus
+        error={fieldErrorsOf(rotate.error)['overlapSeconds']}
         onChange={(value) => setOverlap(value ?? '3600')}
       />
     </FormDialog>

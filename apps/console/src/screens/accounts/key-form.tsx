@@ -35,7 +35,7 @@ const PRESETS: readonly { label: string; scopes: readonly Scope[] }[] = [
 
 const GROUPS = Map.groupBy(SCOPES, (scope) => scope.split(':')[0] ?? '');
 
-const LABELS = { name: 'Name' };
+const LABELS = { name: 'Name', expiresAt: 'Valid for' };
 
 type Props = { account: ServiceAccount; close: () => void; created: (secret: string) => void };
 
@@ -88,6 +88,7 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
         />
         <Select
           label="Valid for"
+          error={errors['expiresAt']}
           data={LIFETIMES}
           value={days}
           allowDeselect={false}

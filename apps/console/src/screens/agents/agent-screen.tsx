@@ -12,7 +12,7 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { CostText } from '../../components/cost.tsx';
+import { CostText, unpricedText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatNumber, plural } from '../../components/format.ts';
 import { MeaningMark, RiskMark, Tag } from '../../components/marks.tsx';
@@ -158,6 +158,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
             {usage.cost !== null && (
               <>
                 , <CostText cost={usage.cost} /> by list prices
+                {unpricedText(usage.cost.unpricedCalls)}
               </>
             )}
           </span>

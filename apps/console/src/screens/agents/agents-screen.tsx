@@ -1,6 +1,7 @@
 import { type Agent, listAgents } from '@quartermaster/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { CostNote } from '../../components/cost.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { TextFilter, Views } from '../../components/filters.tsx';
 import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx';
@@ -105,7 +106,12 @@ export function AgentsScreen(): ReactNode {
   return (
     <Screen
       title="Agents"
-      summary="Everything that acts, declared in a manifest or seen in telemetry."
+      summary={
+        <>
+          Everything that acts, declared in a manifest or seen in telemetry.{' '}
+          <CostNote costs={items.map(({ usage }) => usage.cost)} />
+        </>
+      }
       request={{ method: 'GET', path: '/v1/agents', query }}
       actions={<AgentsCsv query={query} />}
       toolbar={

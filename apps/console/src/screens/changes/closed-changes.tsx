@@ -90,7 +90,15 @@ export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
       problem={problem}
       panelLabel="Change"
       renderPanel={(recommendation, close) => (
-        <ChangePanel key={recommendation.id} recommendation={recommendation} close={close} />
+        <ChangePanel
+          key={recommendation.id}
+          recommendation={recommendation}
+          others={list.items.filter(
+            ({ id, applyId }) => applyId !== null && applyId === recommendation.applyId && id !== recommendation.id,
+          )}
+          hasMore={list.hasMore}
+          close={close}
+        />
       )}
     />
   );

@@ -23,7 +23,7 @@ import { useTenantFilter } from '../../data/tenant.ts';
 import { ChangeList } from '../plan/change-list.tsx';
 import classes from '../plan/plan.module.css';
 import { type AppliedPlan, Receipt } from '../plan/receipt.tsx';
-import { appliedText, totalsOf } from '../plan/totals.ts';
+import { appliedText, consequenceOf, totalsOf } from '../plan/totals.ts';
 
 /** Open recommendations that are read to find the providers of the plan: of those that a decision backs, and of all. */
 const MAX_READ = 1000;
@@ -137,11 +137,7 @@ export function OpenPlan(): ReactNode {
           title={`Apply ${plural(all.length, 'change')} at ${plural(changes.length, 'provider')}?`}
           consequence={
             <>
-              <p>
-                {totalsOf(all)}.{' '}
-                {revoked === 0 ? 'No running session ends.' : `${plural(revoked, 'running session')} would end.`} One
-                undo takes all of it back, as long as nothing is built on it.
-              </p>
+              <p>{consequenceOf(all, revoked)}</p>
               <ul>
                 {changes.map(({ providerId, applied }) => (
                   <li key={providerId}>

@@ -4,10 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { useTenants } from '../../app/tenant-switcher.tsx';
 import { Views } from '../../components/filters.tsx';
+import { problemText } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useMissingScope, useOnlyPlace } from '../../data/me.ts';
-import { problemOf } from '../../data/problem.ts';
+import { fieldErrorsOf, problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 export type NewKey = { id: string; secret: string; accountId: string; tenantId: string };
@@ -34,6 +35,15 @@ const KINDS = [
   { value: 'new', label: 'New account' },
   { value: 'existing', label: 'Existing account' },
 ];
+
+/** The name of the agent is the id and the name of the account. */
+const LABELS = {
+  tenantId: 'Tenant',
+  tenant_id: 'Tenant',
+  id: 'Name of the agent',
+  name: 'Name of the agent',
+  service_account_id: 'Name of the agent',
+};
 
 /** Makes a key with one scope, for a new account or one that exists. */
 export function AccountStep({ use = 'telemetry', place: given, created }: Props): ReactNode {
@@ -73,6 +83,7 @@ export function AccountStep({ use = 'telemetry', place: given, created }: Props)
     event.preventDefault();
     if (id !== '' && tenantId !== '' && missing === null && !make.isPending) make.mutate();
   };
+  const errors = fieldErrorsOf(make.error);
   return (
     <form className="stack" onSubmit={send}>
       <div>
@@ -83,6 +94,7 @@ export function AccountStep({ use = 'telemetry', place: given, created }: Props)
           <Select
             label="Tenant"
             required
+            error={errors['tenantId'] ?? errors['tenant_id']}
             searchable={tenants.length > 6}
             data={tenants.map((each) => ({ value: each.id, label: each.displayName ?? each.id }))}
             value={tenantId === '' ? null : tenantId}
@@ -95,6 +107,7 @@ export function AccountStep({ use = 'telemetry', place: given, created }: Props)
             description="The id of its account. It cannot be changed later."
             placeholder="support-triage"
             required
+            error={errors['id'] ?? errors['name'] ?? errors['service_account_id']}
             value={id}
             onChange={(event) => setId(event.currentTarget.value)}
           />
@@ -103,6 +116,7 @@ export function AccountStep({ use = 'telemetry', place: given, created }: Props)
             label="Account"
             description="Of the programs that send already, or were made before."
             required
+            error={errors['service_account_id']}
             searchable
             nothingFoundMessage="No account has this id"
             data={accounts.includes(id) || id === '' ? accounts : [id, ...accounts]}
@@ -113,7 +127,7 @@ export function AccountStep({ use = 'telemetry', place: given, created }: Props)
       </div>
       {make.error !== null && (
         <p role="alert" className="danger">
-          {problemOf(make.error).message}
+          {problemText(problemOf(make.error), LABELS)}
         </p>
       )}
       <div className="row">

@@ -8,7 +8,7 @@ import { BASE_PATH } from '../../data/base-path.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { AccountStep, type NewKey } from './account-step.tsx';
 import classes from './connect.module.css';
-import { ANY, environmentOf, FRAMEWORKS, isAccountId, partsOf, type Protocol, sortByMatch } from './frameworks.ts';
+import { ANY, environmentOf, FRAMEWORKS, isAccountId, partsOf, protocolOf, sortByMatch } from './frameworks.ts';
 import { Listening } from './listening.tsx';
 import { SampleDataOffer } from './sample-data.tsx';
 
@@ -113,9 +113,9 @@ export function ConnectScreen(): ReactNode {
 
 function Settings({ account, secret }: { account: string; secret: string | null }): ReactNode {
   const [{ framework, protocol: chosen }] = useUrlState();
-  const protocol: Protocol = chosen === 'grpc' ? 'grpc' : 'http';
-  const filling = { address: window.location.origin + BASE_PATH, key: secret, service: account, protocol };
   const known = FRAMEWORKS.find(({ id }) => id === framework);
+  const protocol = protocolOf(known, chosen === 'grpc' ? 'grpc' : 'http');
+  const filling = { address: window.location.origin + BASE_PATH, key: secret, service: account, protocol };
   return (
     <div className="stack">
       {secret === null ? (
@@ -129,9 +129,11 @@ function Settings({ account, secret }: { account: string; secret: string | null 
       <div className="row wraps">
         <Views name="protocol" label="Protocol" views={PROTOCOLS} />
         <span className="dim">
-          {protocol === 'http'
-            ? 'Works with every SDK. Python sends gRPC unless the second line says otherwise.'
-            : 'Port 4317, unless the operator changed QM_OTLP_GRPC_PORT.'}
+          {protocol === 'grpc' && 'Port 4317, unless the operator changed QM_OTLP_GRPC_PORT.'}
+          {protocol === 'http' &&
+            (chosen === 'grpc'
+              ? `What ${known?.name} needs sends HTTP, so these lines are for HTTP.`
+              : 'Works with every SDK. Python sends gRPC unless the second line says otherwise.')}
         </span>
       </div>
       <p>Set these variables where the agent starts: its shell, container or service file.</p>

@@ -29,7 +29,7 @@ export function sortByMatch<Item>(items: readonly Item[], search: string, nameOf
 /** The choice for everything that is not in the list. */
 export const ANY = 'any';
 
-export type Protocol = 'http' | 'grpc';
+type Protocol = 'http' | 'grpc';
 
 /** What fills the gaps of a snippet. `key`: null if the page does not know its text. */
 export type Filling = { address: string; key: string | null; service: string; protocol: Protocol };
@@ -66,10 +66,26 @@ function grpcAddress(address: string): string {
   return url.origin;
 }
 
+/** The URL of the service in a set-up. */
+const URL_GAP = /<Quartermaster's URL>|https:\/\/quartermaster\.example\.com/g;
+
+/** Where the environment names the service. The protocol is then what `OTEL_EXPORTER_OTLP_PROTOCOL` says. */
+const URL_IN_ENVIRONMENT = new RegExp(`\\bOTEL_EXPORTER_OTLP_ENDPOINT=(?:${URL_GAP.source})(?![\\w/])`, 'g');
+
+/** What else names an address, the path of a signal, or an exporter for HTTP. */
+const SENDS_HTTP =
+  /<Quartermaster's URL|quartermaster\.example\.com|<host and port|\/v1\/(?:traces|logs)|otlp-(?:proto|http)|proto\.http|otlptracehttp|HttpSpanExporter|with_http/;
+
+/** The protocol that the lines of a framework are for: HTTP if its set-up fixes that, otherwise what was chosen. */
+export function protocolOf(framework: Framework | undefined, chosen: Protocol): Protocol {
+  const fixed = framework !== undefined && SENDS_HTTP.test(framework.setUp.replaceAll(URL_IN_ENVIRONMENT, ''));
+  return fixed ? 'http' : chosen;
+}
+
 /** A paragraph, or a block of code. */
 type Part = { kind: 'text' | 'code'; text: string };
 
-/** The parts of a set-up, with address, key and service filled in. */
+/** The parts of a set-up, with address, key and service filled in. The protocol is that of `protocolOf`. */
 export function partsOf({ setUp }: Framework, filling: Filling): Part[] {
   return setUp
     .split(/^```\w*\n([\s\S]*?)^```$/m)
@@ -77,9 +93,13 @@ export function partsOf({ setUp }: Framework, filling: Filling): Part[] {
     .filter(({ text }) => text !== '');
 }
 
-function filled(text: string, { address, key, service }: Filling): string {
+function filled(text: string, { address, key, service, protocol }: Filling): string {
+  const isGrpc = protocol === 'grpc';
   return text
-    .replaceAll(/<Quartermaster's URL>|https:\/\/quartermaster\.example\.com/g, address)
+    .replaceAll(URL_GAP, isGrpc ? grpcAddress(address) : address)
+    .replaceAll('OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf', (fixed) =>
+      isGrpc ? 'OTEL_EXPORTER_OTLP_PROTOCOL=grpc' : fixed,
+    )
     .replaceAll(/<host and port of Quartermaster>/g, new URL(address).host)
     .replaceAll(/<Quartermaster's host>/g, new URL(address).hostname)
     .replaceAll(/<key of a service account with traces:write>|<key>/g, key ?? KEY_GAP)

@@ -12,6 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { STATES } from './states.ts';
 
 const keyOf = ({ tenantId, subTenantId, account, providerId }: Coverage) =>
@@ -166,7 +167,7 @@ export function CoverageScreen(): ReactNode {
           <Empty title="Nothing to compare">
             <p>
               Reported calls and decisions appear here. <Link to="/gateways">Create a gateway</Link>, and let agents ask
-              it.
+              it. No agent yet? <ConnectLink />.
             </p>
           </Empty>
         }

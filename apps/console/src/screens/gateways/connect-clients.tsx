@@ -5,46 +5,12 @@ import { CopyBlock } from '../../components/copy.tsx';
 import { plural } from '../../components/format.ts';
 import { RowLink } from '../../components/row-link.tsx';
 import { Empty } from '../../components/states.tsx';
+import { BASE_PATH } from '../../data/base-path.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { AccountStep, type NewKey } from '../connect/account-step.tsx';
+import { CLIENT_NAMES, clientSnippet, sessionCommand } from './client-snippets.ts';
 import classes from './gateways.module.css';
-
-type Target = { url: string; name: string };
-
-/** How a client reaches an MCP server through the gateway. `$QM_SESSION` holds the token of a session. */
-const CLIENTS: Record<string, (target: Target) => string> = {
-  'Claude Code': ({ url, name }) =>
-    `claude mcp add --transport http ${name} ${url} \\\n  --header "Authorization: Bearer $QM_SESSION"`,
-  Cursor: ({ url, name }) => mcpServers(name, { url, headers: { Authorization: `Bearer \${env:QM_SESSION}` } }),
-  'VS Code': ({ url, name }) =>
-    JSON.stringify(
-      {
-        inputs: [{ id: 'qm-session', type: 'promptString', description: 'Session token', password: true }],
-        servers: { [name]: { type: 'http', url, headers: { Authorization: `Bearer \${input:qm-session}` } } },
-      },
-      null,
-      2,
-    ),
-  Codex: ({ url, name }) => `[mcp_servers.${name}]\nurl = "${url}"\nbearer_token_env_var = "QM_SESSION"`,
-  LangChain: ({ url, name }) =>
-    `import { MultiServerMCPClient } from '@langchain/mcp-adapters';\n\nconst client = new MultiServerMCPClient({\n  ${JSON.stringify(name)}: { url: '${url}', headers: { Authorization: \`Bearer \${process.env.QM_SESSION}\` } },\n});\nconst tools = await client.getTools();`,
-  'AI SDK': ({ url }) =>
-    `import { createMCPClient } from '@ai-sdk/mcp';\n\nconst client = await createMCPClient({\n  transport: { type: 'http', url: '${url}', headers: { Authorization: \`Bearer \${process.env.QM_SESSION}\` } },\n});\nconst tools = await client.tools();`,
-  'MCP SDK': ({ url }) =>
-    `import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';\n\nconst client = new Client({ name: 'my-agent', version: '1.0.0' });\nconst headers = { Authorization: \`Bearer \${process.env.QM_SESSION}\` };\nawait client.connect(new StreamableHTTPClientTransport(new URL('${url}'), { requestInit: { headers } }));\nconst { tools } = await client.listTools();`,
-  curl: ({ url }) =>
-    `curl ${url} -H "Authorization: Bearer $QM_SESSION" -H 'Content-Type: application/json' \\\n  -H 'Accept: application/json, text/event-stream' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`,
-};
-
-function mcpServers(name: string, server: object): string {
-  return JSON.stringify({ mcpServers: { [name]: server } }, null, 2);
-}
-
-/** The service as agents reach it: the console is below `/console`. */
-function serviceUrl(): string {
-  return window.location.href.replace(/\/console(?:[/?#].*)?$/, '');
-}
 
 /** The address of each MCP server at the gateway, and a snippet for each client. */
 export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
@@ -65,12 +31,7 @@ export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
       </Empty>
     );
   }
-  const url = `${serviceUrl()}/v1/gateways/${gateway.id}/mcp/${encodeURIComponent(server.name)}`;
-  const name = server.name.replaceAll(/[^\w-]+/g, '-');
-  const snippet = CLIENTS[client] ?? CLIENTS['curl'];
-  const key = made?.secret ?? '<key>';
-  // Without jq: the token has no quotation mark.
-  const open = `export QM_SESSION=$(curl -fsS -X POST ${serviceUrl()}/v1/gateways/${gateway.id}/sessions \\\n  -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' -d '{}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`;
+  const at = { service: window.location.origin + BASE_PATH, gatewayId: gateway.id };
   return (
     <div className={classes.connect}>
       {gateway.mcpProxy === 'off' && (
@@ -88,7 +49,7 @@ export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
         />
         <Select
           label="Client"
-          data={Object.keys(CLIENTS)}
+          data={CLIENT_NAMES}
           value={client}
           allowDeselect={false}
           onChange={(value) => setState({ client: value ?? undefined })}
@@ -115,9 +76,9 @@ export function ConnectClients({ gateway }: { gateway: Gateway }): ReactNode {
         Then open a session with it. The token lasts {plural(gateway.sessionTtlSeconds / 60, 'minute')}; after that the
         agent opens another one.{made !== null && ' The key is shown this once.'}
       </p>
-      <CopyBlock label="Open a session" text={open} />
+      <CopyBlock label="Open a session" text={sessionCommand({ ...at, key: made?.secret ?? '<key>' })} />
       <p>Then point the client at the gateway, not at the server, in the same shell:</p>
-      <CopyBlock label={`Set-up of ${client}`} text={snippet?.({ url, name }) ?? ''} />
+      <CopyBlock label={`Set-up of ${client}`} text={clientSnippet(client, { ...at, provider: server.name })} />
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { Time } from '../../components/time.tsx';
 import { providerLabel } from '../../data/names.ts';
 import { Callers } from './callers.tsx';
 import { meaningOf } from './meaning.ts';
+import { ANY_STATUS } from './queries.ts';
 
 type Options = {
   providers: ReadonlyMap<string, Provider>;
@@ -50,13 +51,11 @@ const DECISION_COLUMNS: Column<RuntimeObservation>[] = [
   },
 ];
 
-/** The views whose rows have any status. It needs a column there: beside a name it would cut the name off. */
-export const ANY_STATUS = new Set(['blocked', 'all']);
-
 /** The views whose rows have a decision. */
-const DECIDED_VIEWS = new Set(['all', 'seen_again', 'blocked']);
+const DECIDED_VIEWS = new Set(['all', 'seen_again', 'blocked', 'denied']);
 
 export function observationColumns({ providers, view, isNarrow }: Options): Column<RuntimeObservation>[] {
+  // Beside a name the status would cut the name off.
   const withStatus = ANY_STATUS.has(view);
   const columns: Column<RuntimeObservation>[] = [
     { key: 'risk', header: 'Risk', width: '78px', cell: ({ risk }) => <RiskMark level={risk.level} /> },

@@ -12,8 +12,7 @@ import { problemOf } from '../../data/problem.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { useGroupReview } from './actions.ts';
 import { CONSEQUENCES, VERBS } from './bulk-bar.tsx';
-import { ANY_STATUS } from './columns.tsx';
-import { type GroupBy, type ObservationQuery, useObservationGroups } from './queries.ts';
+import { ANY_STATUS, type GroupBy, type ObservationQuery, useObservationGroups } from './queries.ts';
 
 /** The API answers at most so many. */
 const MAX_GROUPS = 100;

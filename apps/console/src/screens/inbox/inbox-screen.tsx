@@ -2,6 +2,7 @@ import type { RuntimeObservation } from '@quartermaster/client';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { RISK_RANK } from '../../components/marks.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { SplitList } from '../../components/split-list.tsx';
@@ -10,13 +11,14 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import { type PagedList, useDistinct } from '../../data/pages.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
-import { ANY_STATUS, observationColumns } from './columns.tsx';
+import { observationColumns } from './columns.tsx';
 import { FirstSteps, NothingToDecide } from './first-steps.tsx';
 import { Groups } from './groups.tsx';
 import { InboxCsv } from './inbox-csv.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
 import {
+  ANY_STATUS,
   inboxQuery,
   type ObservationQuery,
   useInboxCounts,
@@ -45,6 +47,7 @@ const SUMMARIES: Record<string, string> = {
   seen_again: 'What a person rejected, and agents used again after that.',
   changed_definition: 'What a provider has changed since it was accepted.',
   blocked: 'What the inventory blocks, but agents still use.',
+  denied: 'What gateways denied to agents, or would have denied if they enforced it.',
   all: 'What agents use, and who decided about it.',
 };
 
@@ -161,11 +164,13 @@ export function InboxScreen(): ReactNode {
     [counts, providerChoices, view, environmentChoices, name, nameChoices, agentChoices],
   );
 
+  const isFilteredBy = (filters: readonly string[]) => filters.some((each) => state[each] !== undefined);
+  const otherFilters = ['q', 'name', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])];
   const nothing = (
     <Nothing
       view={view}
       named={name === undefined ? null : [state['kind'], name].filter((part) => part !== undefined).join(' ')}
-      hasFilter={['provider', 'agent', 'kind', 'q', 'risk', 'environment'].some((each) => state[each] !== undefined)}
+      hasFilter={isFilteredBy(['provider', 'agent', 'kind', ...otherFilters])}
     />
   );
   if (group === 'provider' || group === 'agent') {
@@ -174,6 +179,7 @@ export function InboxScreen(): ReactNode {
         title="Inbox"
         summary={SUMMARIES[view] ?? SUMMARIES['new']}
         request={{ method: 'GET', path: '/v1/runtime-observations/groups', query: { ...query, by: group } }}
+        actions={<InboxCsv query={query} />}
         toolbar={toolbar}
       >
         <Groups by={group} query={query} empty={nothing} />
@@ -194,9 +200,8 @@ export function InboxScreen(): ReactNode {
             <OverviewStrip
               provider={state['provider']}
               kind={state['kind'] as RuntimeObservation['kind'] | undefined}
-              hasOtherFilter={['q', 'name', 'environment', 'risk', ...(view === 'all' ? ['status'] : [])].some(
-                (each) => state[each] !== undefined,
-              )}
+              agent={agent}
+              hasOtherFilter={isFilteredBy(otherFilters)}
               newObservations={view === 'new' && list.problem === null ? list.items : null}
               hasMore={list.hasMore}
             />
@@ -292,6 +297,13 @@ function Nothing({ view, named, hasFilter }: NothingProps): ReactNode {
   if (view === 'changed_definition')
     return <Empty title="No definition has changed">Syncs compare what each provider offers.</Empty>;
   if (view === 'blocked') return <Empty title="Nothing that is blocked is used">Good.</Empty>;
+  if (view === 'denied')
+    return (
+      <Empty title="Nothing was denied">
+        What <RowLink path="/gateways">gateways</RowLink> deny appears here.{' '}
+        <RowLink path="/coverage">Coverage</RowLink> says whose calls they check.
+      </Empty>
+    );
   if (view === 'all') return <FirstSteps />;
   return <NothingToDecide />;
 }

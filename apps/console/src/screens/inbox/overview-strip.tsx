@@ -15,6 +15,7 @@ const MAX_ROWS = 2000;
 type Props = {
   provider: string | undefined;
   kind: Usage['kind'] | undefined;
+  agent: string | undefined;
   /** Whether the list has a filter that usage does not have. The figures of usage would then be about more than the list. */
   hasOtherFilter: boolean;
   /** The observations without a decision. Null where the view shows others. */
@@ -25,14 +26,15 @@ type Props = {
 
 /** The last two weeks in a few numbers: what the decisions are about. The figures have the filters of the list. */
 export const OverviewStrip = memo(function OverviewStrip(props: Props): ReactNode {
-  const { provider, kind, hasOtherFilter, newObservations, hasMore } = props;
+  const { provider, kind, agent, hasOtherFilter, newObservations, hasMore } = props;
   const tenant = useTenantFilter();
   const filter = {
     ...tenant,
     ...(provider !== undefined && { provider_id: provider }),
     ...(kind != null && { kind }),
+    ...(agent !== undefined && { agent }),
   };
-  const isFiltered = hasOtherFilter || provider !== undefined || kind != null;
+  const isFiltered = hasOtherFilter || provider !== undefined || kind != null || agent !== undefined;
   const mayRead = holds(useMe(), 'usage:read');
   const days = lastDays();
   const from = `${days[0]}T00:00:00Z`;

@@ -40,6 +40,9 @@ export function viewOf({ view, name }: UrlState): string {
   return view ?? (name === undefined ? 'new' : 'all');
 }
 
+/** The views whose rows have any status. */
+export const ANY_STATUS: ReadonlySet<string> = new Set(['blocked', 'denied', 'all']);
+
 /** The query of the list, as the address says. */
 export function inboxQuery(state: UrlState): ObservationQuery {
   const { tenant, provider, agent, kind, name, status, q, risk, environment, sort } = state;
@@ -157,7 +160,7 @@ async function cancelReads(client: QueryClient, keys: readonly QueryKey[]): Prom
 
 /** Whether a list that had an observation before still has it. */
 function belongsTo(observation: RuntimeObservation, { view, status }: ObservationQuery): boolean {
-  if (view != null && view !== 'blocked' && observation.status !== 'open') return false;
+  if (view != null && !ANY_STATUS.has(view) && observation.status !== 'open') return false;
   return status == null || status === observation.status;
 }
 

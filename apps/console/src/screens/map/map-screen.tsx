@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { CostText } from '../../components/cost.tsx';
+import { CostNote, CostText } from '../../components/cost.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatNumber, plural } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
@@ -37,7 +37,12 @@ export function MapScreen(): ReactNode {
   return (
     <Screen
       title="Map"
-      summary="Which agents use which providers, models and tools. Costs are an estimate by list prices."
+      summary={
+        <>
+          Which agents use which providers, models and tools.{' '}
+          <CostNote costs={graph?.edges.map(({ cost }) => cost) ?? []} />
+        </>
+      }
       scrolls={!isTable}
       request={{ method: 'GET', path: '/v1/graph', query }}
       toolbar={

@@ -211,6 +211,7 @@ function MembershipLine({ membership, userId, name }: MembershipLineProps): Reac
           variant="subtle"
           color="gray"
           size="compact-xs"
+          isDanger={status === 'active'}
           onClick={() => (status === 'active' ? setIsAsking(true) : change.mutate('active'))}
         >
           {status === 'active' ? 'Suspend' : 'End suspension'}

@@ -8,6 +8,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
@@ -20,11 +21,12 @@ import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
 import { type AppliedPlan, Receipt } from './receipt.tsx';
 import { SkippedList } from './skipped-list.tsx';
-import { appliedText, totalsOf } from './totals.ts';
+import { appliedText, consequenceOf, totalsOf } from './totals.ts';
 
 /** The dry run of everything that is recommended for a provider, as one change that can be applied and undone. */
 export function PlanScreen(): ReactNode {
   const { providerId } = useParams({ from: '/providers/$providerId/plan' });
+  const [isAsking, setAsking] = useState(false);
   const [receipt, setReceipt] = useState<AppliedPlan | null>(null);
   const path = { provider_id: providerId };
   const provider = useQuery(getProviderOptions({ path }));
@@ -42,7 +44,10 @@ export function PlanScreen(): ReactNode {
         .data;
     },
     done: ({ applied, skipped }) => appliedText(applied.length, skipped.length),
-    onDone: (done) => setReceipt(done.applied.length === 0 ? null : done),
+    onDone: (done) => {
+      setAsking(false);
+      setReceipt(done.applied.length === 0 ? null : done);
+    },
   });
   const name = provider.data?.displayName ?? provider.data?.name ?? 'provider';
   const changes = plan.data?.applied ?? [];
@@ -67,7 +72,7 @@ export function PlanScreen(): ReactNode {
           {...(provider.data !== undefined && { place: provider.data })}
           disabledReason={changes.length === 0 ? 'There is nothing to apply.' : null}
           loading={apply.isPending}
-          onClick={() => apply.mutate()}
+          onClick={() => setAsking(true)}
         >
           {changes.length === 0 ? 'Apply' : `Apply ${plural(changes.length, 'change')}`}
         </ActionButton>
@@ -78,6 +83,16 @@ export function PlanScreen(): ReactNode {
       {mayPlan && plan.error !== null && <Failed problem={problemOf(plan.error)} retry={() => void plan.refetch()} />}
       {plan.isLoading && <Loading />}
       {plan.data !== undefined && <PlanBody plan={plan.data} />}
+      {isAsking && changes.length > 0 && (
+        <ConfirmDialog
+          title={`Apply ${plural(changes.length, 'change')} at ${name}?`}
+          consequence={consequenceOf(changes, plan.data?.revokedSessions.length ?? 0)}
+          confirm={`Apply all ${changes.length}`}
+          isPending={apply.isPending}
+          onConfirm={() => apply.mutate()}
+          close={() => setAsking(false)}
+        />
+      )}
     </Screen>
   );
 }

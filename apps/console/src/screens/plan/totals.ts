@@ -10,6 +10,13 @@ export function totalsOf(recommendations: readonly Recommendation[]): string {
   return `${formatNumber(added)} added${blocked === 0 ? '' : ` (${formatNumber(blocked)} as blocked)`}, ${formatNumber(changed)} changed, ${formatNumber(removed)} removed`;
 }
 
+/** What a plan does when it is applied, for the question before that. */
+export function consequenceOf(recommendations: readonly Recommendation[], revokedSessions: number): string {
+  const sessions =
+    revokedSessions === 0 ? 'No running session ends.' : `${plural(revokedSessions, 'running session')} would end.`;
+  return `${totalsOf(recommendations)}. ${sessions} One undo takes all of it back, as long as nothing is built on it.`;
+}
+
 /** A planned change is skipped if another person has applied, dismissed or decided about it since. */
 export function appliedText(applied: number, skipped: number): string {
   const text = `${plural(applied, 'change')} applied.`;

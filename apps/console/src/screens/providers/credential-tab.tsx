@@ -18,7 +18,7 @@ import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { providerLabel } from '../../data/names.ts';
-import { problemOf } from '../../data/problem.ts';
+import { fieldErrorsOf, problemOf } from '../../data/problem.ts';
 import { vendorAt } from './known-vendors.ts';
 import classes from './provider.module.css';
 import { SecretHeaders } from './secret-headers.tsx';
@@ -93,6 +93,8 @@ function CredentialFacts({ credential }: { credential: Credential }): ReactNode 
   );
 }
 
+const LABELS = { secret: 'Secret', header: 'Header', scheme: 'Scheme' };
+
 function CredentialForm({ provider, close }: { provider: Provider; close: () => void }): ReactNode {
   const [secret, setSecret] = useState('');
   const ofVendor = vendorAt(provider.baseUrl)?.credentialHeader;
@@ -110,8 +112,16 @@ function CredentialForm({ provider, close }: { provider: Provider; close: () => 
     done: () => 'The credential was stored.',
     onDone: close,
   });
+  const errors = fieldErrorsOf(save.error);
   return (
-    <FormDialog title="Set the credential" submit="Store" close={close} save={save} incomplete={secret === ''}>
+    <FormDialog
+      title="Set the credential"
+      submit="Store"
+      close={close}
+      save={save}
+      labels={LABELS}
+      incomplete={secret === ''}
+    >
       <PasswordInput
         label="Secret"
         description={`It is stored encrypted, never shown again, and sent to ${provider.baseUrl ?? 'the provider'} alone.`}
@@ -119,14 +129,21 @@ function CredentialForm({ provider, close }: { provider: Provider; close: () => 
         required
         autoComplete="off"
         data-autofocus
+        error={errors['secret']}
         visibilityToggleButtonProps={{ 'aria-label': 'Show the secret' }}
         value={secret}
         onChange={(event) => setSecret(event.currentTarget.value)}
       />
-      <TextInput label="Header" value={header} onChange={(event) => setHeader(event.currentTarget.value)} />
+      <TextInput
+        label="Header"
+        error={errors['header']}
+        value={header}
+        onChange={(event) => setHeader(event.currentTarget.value)}
+      />
       <TextInput
         label="Scheme"
         description="What stands before the secret in the header, such as Bearer."
+        error={errors['scheme']}
         value={scheme}
         onChange={(event) => setScheme(event.currentTarget.value)}
       />

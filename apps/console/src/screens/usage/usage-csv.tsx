@@ -27,6 +27,7 @@ const COLUMNS: CsvSource<Row>['columns'] = {
   duration_ms: ({ durationMs }) => durationMs,
   cost_micro_usd: ({ cost }) => cost?.microUsd,
   unpriced_calls: ({ cost }) => cost?.unpricedCalls,
+  prices: ({ cost }) => cost?.prices.map(({ id, version }) => (version === null ? id : `${id}@${version}`)),
 };
 
 /** The server adds up everything for each page, so a page is as large as it may be. */

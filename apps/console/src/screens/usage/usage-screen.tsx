@@ -1,6 +1,7 @@
 import { listUsage, type Usage } from '@quartermaster/client';
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
+import { CostNote } from '../../components/cost.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatCompact, formatDuration } from '../../components/format.ts';
@@ -79,7 +80,10 @@ export function UsageScreen(): ReactNode {
     <Screen
       title="Usage"
       summary={
-        isLimited ? <WhatIsShown state={state} /> : 'Calls, errors, tokens, and costs: an estimate by list prices.'
+        <>
+          {isLimited ? <WhatIsShown state={state} /> : 'Calls, errors and tokens.'}{' '}
+          <CostNote costs={items.map(({ cost }) => cost)} />
+        </>
       }
       request={{ method: 'GET', path: '/v1/usage', query }}
       actions={<UsageCsv query={query} keyOf={keyOf} />}
@@ -149,7 +153,7 @@ function moreOf({ kind, providerId, name, agent, account }: Usage, { next }: Gro
 function WhatIsShown({ state: { kind, provider, name, agent, account } }: { state: UrlState }): ReactNode {
   const { byId } = useProviders();
   return (
-    <p>
+    <>
       Only calls
       {name !== undefined && (
         <>
@@ -170,7 +174,7 @@ function WhatIsShown({ state: { kind, provider, name, agent, account } }: { stat
         </>
       )}
       .
-    </p>
+    </>
   );
 }
 
