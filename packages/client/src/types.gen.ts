@@ -1163,7 +1163,7 @@ export type TenantLimitsInput = {
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
 
 /**
- * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: an administrator of the tenant has suspended it, and until they end that it grants nothing.
+ * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: it grants nothing until the suspension ends. `suspendedBy` says who may end it.
  */
 export type MembershipStatus = 'pending' | 'active' | 'suspended';
 
@@ -1188,7 +1188,7 @@ export type CreateMembershipInput = {
 export type UpdateMembershipInput = {
     role?: Role;
     /**
-     * `suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422).
+     * `suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422). A platform administrator takes over a suspension by the tenant this way.
      */
     status?: 'active' | 'suspended';
 };
@@ -1613,7 +1613,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'suspended_by_platform' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -3191,6 +3191,7 @@ export type Membership = {
     email: string;
     role: Role;
     status: MembershipStatus;
+    suspendedBy: SuspendedBy;
     acceptedAt: Timestamp | null;
     /**
      * Until when a pending membership can be accepted: 14 days, or less if the API key that created the invitation ends earlier. Null after it was accepted.
@@ -3199,6 +3200,11 @@ export type Membership = {
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
+
+/**
+ * `platform`: a platform administrator suspended the membership. Only platform administrators may end the suspension, or remove the membership. `tenant`: an administrator of the tenant suspended it. Null if it is not suspended.
+ */
+export type SuspendedBy = 'platform' | 'tenant' | null;
 
 export type Profile = User | ServiceAccount;
 
@@ -3283,6 +3289,7 @@ export type UserMembership = {
     subTenantId: string | null;
     role: Role;
     status: MembershipStatus;
+    suspendedBy: SuspendedBy;
 };
 
 /**
@@ -3704,7 +3711,7 @@ export type Provider = {
     baseUrl: string | null;
     status: ProviderStatus;
     /**
-     * The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items that were there before. These items stay as they are until a person confirms that they are gone.
+     * The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items of a kind that were there before. These items stay as they are until a person confirms that they are gone.
      */
     health: 'unknown' | 'healthy' | 'doubtful' | 'failing';
     /**
@@ -4511,6 +4518,7 @@ export type TelemetryProblem = {
  * Why telemetry was refused or dropped.
  *
  * - `credentials_invalid`: The key was revoked or has expired, or its account is disabled (401).
+ * - `key_secret_wrong`: The id of the key is right, and its secret is not: it was cut off or mistyped (401). An id is not secret, so someone else may have sent it.
  * - `scope_missing`: The key lacks the scope `traces:write` (403).
  * - `ingest_tenant_ambiguous`: The credential belongs to several tenants (403).
  * - `rate_limited`: Too many requests, or too much telemetry at once (429).
@@ -4523,7 +4531,7 @@ export type TelemetryProblem = {
  * - `metrics_dropped`: Metric data points were received and dropped. Calls and tokens are read from spans and log records.
  * - `other`: Another reason, which `detail` says.
  */
-export type TelemetryProblemReason = 'credentials_invalid' | 'scope_missing' | 'ingest_tenant_ambiguous' | 'rate_limited' | 'tenant_limit_reached' | 'body_too_large' | 'media_type_unsupported' | 'request_malformed' | 'server_failed' | 'records_rejected' | 'metrics_dropped' | 'other';
+export type TelemetryProblemReason = 'credentials_invalid' | 'key_secret_wrong' | 'scope_missing' | 'ingest_tenant_ambiguous' | 'rate_limited' | 'tenant_limit_reached' | 'body_too_large' | 'media_type_unsupported' | 'request_malformed' | 'server_failed' | 'records_rejected' | 'metrics_dropped' | 'other';
 
 /**
  * One page of a list.
@@ -5523,9 +5531,9 @@ export type ListAgentsData = {
          */
         to?: string | null;
         /**
-         * `name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.
+         * `name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. `cost`: the agent with the highest cost in the time range comes first; agents whose calls have no price come after all that have one, and agents without model calls come last. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.
          */
-        sort?: 'name' | 'last_seen_at' | 'calls' | 'errors' | 'tokens' | null;
+        sort?: 'name' | 'last_seen_at' | 'calls' | 'errors' | 'tokens' | 'cost' | null;
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -12957,7 +12965,7 @@ export type DeleteMembershipErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `suspended_by_platform` (The platform suspended the membership).
      */
     403: Problem;
     /**
@@ -13042,7 +13050,7 @@ export type UpdateMembershipErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `suspended_by_platform` (The platform suspended the membership).
      */
     403: Problem;
     /**
@@ -13540,9 +13548,9 @@ export type ListUsageData = {
          */
         account?: string | null;
         /**
-         * The record with the most calls, errors or tokens comes first. Tokens are those of input and output together. A record whose usage changes while you read page after page may come twice or be left out.
+         * The record with the most calls, errors or tokens, or with the highest cost, comes first. Tokens are those of input and output together. By cost, model calls without a price come after all that have one, and records without model calls come last. A record whose usage changes while you read page after page may come twice or be left out.
          */
-        sort?: 'calls' | 'errors' | 'tokens' | null;
+        sort?: 'calls' | 'errors' | 'tokens' | 'cost' | null;
         /**
          * The maximum number of records on a page: 1 to 1,000.
          */

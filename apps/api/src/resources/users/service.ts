@@ -98,13 +98,20 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
   });
 }
 
-type Held = TenantPlace & { role: User['memberships'][number]['role'] };
+type Held = TenantPlace & Pick<User['memberships'][number], 'role'>;
 
 /** @throws 403 unless the caller may delete the user */
-function requireControl(ctx: CallerContext, user: User, memberships: readonly Held[]): void {
+function requireControl(
+  ctx: CallerContext,
+  user: User,
+  memberships: readonly (Held & Pick<User['memberships'][number], 'suspendedBy'>)[],
+): void {
   if (user.platformAdministrator) requirePlatformAdministrator(ctx);
   if (!mayControl(ctx, user, memberships))
     throw new ApiError('user_out_of_reach', 'The user has memberships outside your reach.');
+  // A deletion would end what the platform imposed, because the email can be invited again.
+  const isBanned = user.status === 'disabled' || memberships.some(({ suspendedBy }) => suspendedBy === 'platform');
+  if (isBanned) requirePlatformAdministrator(ctx);
 }
 
 /**
