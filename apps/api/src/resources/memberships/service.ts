@@ -30,7 +30,8 @@ import { requireUserCaller } from '../../auth/authorize.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { isSelf, scopesAt } from '../../auth/principal.ts';
 import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts';
-import { auditedWrite, type AuditedChange, changedFields } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, type AuditedChange, changedFields, deletedFields } from '../../platform/audit/audited-write.ts';
+import type { ChangedFields } from '../../platform/audit/kept-values.ts';
 import { ApiError, duplicateKeyAs, notFound, requireFound, valueError } from '../../platform/errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../../auth/context.ts';
@@ -155,7 +156,12 @@ export async function endMembership(
   // A pending membership opened no sessions: those that the user has there come from another membership.
   if (membership.status !== 'pending') await revokeSessionsOfPrincipal(trx, scope, `user:${membership.userId}`, now);
   await deleteMembership(trx, scope, membership);
-  record({ place: membership, target: targetOf(membership) });
+  record({ place: membership, target: targetOf(membership), changed: endedFields(membership) });
+}
+
+/** What the audit says of a membership that ends. */
+export function endedFields(membership: Membership): ChangedFields {
+  return deletedFields(membership, ['role', 'status', 'suspendedBy', 'acceptedAt']);
 }
 
 /** Accepts an invitation of the caller. From now on the caller holds its role. */

@@ -48,10 +48,14 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await deleteIdentitiesOfUser(trx, id);
     const erased = requireFound(await eraseUser(trx, id, now), 'user_not_found');
     ctx.services.erasures.note(trx);
-    recordAt(record, memberships, {
-      target: { type: 'user', id },
-      changed: { fields: ['status'], before: user, after: erased },
-    });
+    const target = { type: 'user', id } as const;
+    const changed = { fields: ['status'], before: user, after: erased };
+    if (memberships.length === 0) record({ place: null, target, changed });
+    for (const { tenantId, subTenantId, role } of memberships) {
+      // The event at each place says which role ended there.
+      const ended = { fields: ['role', 'status'], before: { ...user, role }, after: erased };
+      record({ place: { tenantId, subTenantId }, target, changed: ended });
+    }
     return erased;
   });
 }
