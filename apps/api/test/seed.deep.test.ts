@@ -222,6 +222,20 @@ describe('the seed changes nothing, and exits with 2', () => {
 });
 
 test.skipIf(onPostgres())(
+  'the seed finds the server at PORT, and ends with the link of the console',
+  async () => {
+    const server = await serverOfTest(LOOPBACK);
+    const { port } = new URL(server.url);
+    const { output, ended } = runProgram({ PORT: port, QM_API_KEY: server.admin.key }, PROGRAM);
+    expect(await ended, output()).toEqual({ code: 0, signal: null });
+    const lines = output().trimEnd().split('\n');
+    expect(lines[0]).toMatch(new RegExp(`^Filled http://127\\.0\\.0\\.1:${port} in `));
+    expect(lines.at(-1)).toBe(`  http://127.0.0.1:${port}/console/inbox?tenant=northwind`);
+  },
+  TIMEOUT_MS,
+);
+
+test.skipIf(onPostgres())(
   'if the server may not sync from private addresses, the seed reports it and goes on',
   async () => {
     const server = await serverOfTest({ QM_DEV_IDENTITY: '0' });

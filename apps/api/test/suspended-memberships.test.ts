@@ -56,7 +56,8 @@ test('regression: a tenant suspends a member in that tenant alone, and the first
   expect((await change(home, person, { status: 'active' })).body).toMatchObject({ status: 'active' });
   expect(await sees(home, person)).toBe(true);
   const events = await auditOf(server, { operation: 'update_membership', target_id: person.id });
-  expect(events).toMatchObject([{ changedFields: ['status'] }, { changedFields: ['status'] }]);
+  const changedFields = ['status', 'suspendedBy'];
+  expect(events).toMatchObject([{ changedFields }, { changedFields }]);
 });
 
 test('regression: only the platform enables a person whom it disabled', async () => {
@@ -110,4 +111,53 @@ test('a role and a suspension are changed in one call', async () => {
   expect(changed.body).toMatchObject({ role: 'viewer', status: 'suspended' });
   const again = await change(home, person, { role: 'viewer', status: 'suspended' });
   expect(again.body).toEqual(changed.body);
+});
+
+test('regression: only the platform lifts a suspension that it imposed, and no new invitation gets around it', async () => {
+  const home = await newTenant();
+  const person = await memberWithToken(server, home, 'operator');
+  const active = { status: 'active' };
+  const imposed = await change(home, person, { status: 'suspended' }, server.admin);
+  expect(imposed.body).toMatchObject({ status: 'suspended', suspendedBy: 'platform' });
+  const members = `/v1/tenants/${home.tenantId}/memberships`;
+  const listed = await server.ok('GET', `${members}?status=suspended`, { as: home.as });
+  expect(listed.items).toMatchObject([{ userId: person.id, suspendedBy: 'platform' }]);
+  expect(await server.ok('GET', `/v1/users/${person.id}`, { as: home.as })).toMatchObject({
+    memberships: [{ tenantId: home.tenantId, suspendedBy: 'platform' }],
+  });
+
+  expectProblem(await change(home, person, active), 403, 'suspended_by_platform');
+  // A suspension by the tenant leaves that of the platform in force.
+  expect((await change(home, person, { status: 'suspended' })).body).toEqual(imposed.body);
+  expect((await change(home, person, { role: 'viewer' })).body).toMatchObject({ suspendedBy: 'platform' });
+  for (const as of [home.as, { token: person.token }]) {
+    expectProblem(await server.call('DELETE', pathOf(home, person), { as }), 403, 'suspended_by_platform');
+  }
+  const erased = await server.call('DELETE', `/v1/users/${person.id}`, { as: home.as });
+  expectProblem(erased, 403, 'platform_administrator_required');
+  expect(await sees(home, person)).toBe(false);
+  expect((await change(home, person, active, server.admin)).body).toMatchObject({ ...active, suspendedBy: null });
+  expect(await sees(home, person)).toBe(true);
+});
+
+test('a platform administrator takes over the suspension of a tenant, and lifts both kinds', async () => {
+  const home = await newTenant();
+  const person = await memberWithToken(server, home, 'viewer');
+  const suspend = async (as: { key: string }) => (await change(home, person, { status: 'suspended' }, as)).body;
+  expect(await suspend(home.as)).toMatchObject({ suspendedBy: 'tenant' });
+  expect(await suspend(server.admin)).toMatchObject({ suspendedBy: 'platform' });
+  expectProblem(await change(home, person, { status: 'active' }), 403, 'suspended_by_platform');
+  const [takenOver] = await auditOf(server, { operation: 'update_membership', target_id: person.id });
+  expect(takenOver).toMatchObject({ changes: [{ field: 'suspendedBy', before: 'tenant', after: 'platform' }] });
+  await change(home, person, { status: 'active' }, server.admin);
+  await suspend(home.as);
+  expect((await change(home, person, { status: 'active' }, server.admin)).body).toMatchObject({ suspendedBy: null });
+});
+
+test('regression: a tenant does not delete a person whom the platform disabled, to invite them again', async () => {
+  const home = await newTenant();
+  const person = await memberWithToken(server, home, 'viewer');
+  await server.ok('POST', `/v1/users/${person.id}/disable`, { as: server.admin });
+  const erased = await server.call('DELETE', `/v1/users/${person.id}`, { as: home.as });
+  expectProblem(erased, 403, 'platform_administrator_required');
 });

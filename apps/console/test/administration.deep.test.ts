@@ -467,6 +467,16 @@ test('a credential is stored for the address that the form shows, and removed on
 
 test('a known vendor fills in its address and headers, and a secret header is shown by its name alone', async () => {
   const { page, done } = await world.open(`/providers?${TENANT}&new=1`);
+  const addresses = {
+    Gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    Ollama: 'http://localhost:11434/v1',
+    Together: 'https://api.together.xyz/v1',
+  };
+  for (const [label, address] of Object.entries(addresses)) {
+    await page.getByRole('combobox', { name: 'Known vendor' }).click();
+    await page.getByRole('option', { name: label }).click();
+    await expect.poll(() => page.getByRole('textbox', { name: 'Address' }).inputValue()).toBe(address);
+  }
   await page.getByRole('combobox', { name: 'Known vendor' }).click();
   await page.getByRole('option', { name: 'Anthropic' }).click();
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('claude-of-support');

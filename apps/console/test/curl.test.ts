@@ -80,14 +80,15 @@ test.each(NAMES)(
 );
 
 test('a shell gets the address of the sessions of a gateway as it is', () => {
-  const command = sessionCommand({ service: 'https://qm.example.com', gatewayId: "x'$(id)" });
-  // `jq` is not needed to see what curl is told.
-  const [, post = ''] = /\$\((curl .*) \| jq/s.exec(command) ?? [];
-  expect(wordsOf(post).slice(0, 4)).toEqual([
-    '-s',
+  const command = sessionCommand({ service: 'https://qm.example.com', gatewayId: "x'$(id)", key: '$(id)' });
+  const [, post = ''] = /\$\((curl .*) \| sed/s.exec(command) ?? [];
+  expect(wordsOf(post).slice(0, 6)).toEqual([
+    '-fsS',
     '-X',
     'POST',
     "https://qm.example.com/v1/gateways/x'%24(id)/sessions",
+    '-H',
+    'X-API-Key: $(id)',
   ]);
 });
 

@@ -17,7 +17,7 @@ type Row = {
   calls: number;
   inputTokens: number;
   outputTokens: number;
-  cost: { unpricedCalls: number } | null;
+  cost: { unpricedCalls: number; prices: object[] } | null;
 };
 
 /** The usage of the tenant, as the API answers it. */
@@ -29,7 +29,7 @@ async function usage(query: string): Promise<Row[]> {
 const total = (rows: readonly Row[], valueOf: (row: Row) => number) => rows.reduce((sum, row) => sum + valueOf(row), 0);
 const tokensOf = ({ inputTokens, outputTokens }: Row) => inputTokens + outputTokens;
 
-test('models are sorted by calls or tokens, and lead to the agents that used them, and these to all that they used', async () => {
+test('models are sorted by calls, cost or tokens, and lead to the agents that used them, and these to all that they used', async () => {
   const { page, settled, done } = await world.open(`/usage?${TENANT}`);
   const names = () => page.getByRole('row').getByRole('link').allTextContents();
   const firstOf = (rows: readonly Row[], valueOf: (row: Row) => number) =>
@@ -38,6 +38,9 @@ test('models are sorted by calls or tokens, and lead to the agents that used the
   const mostCalled = firstOf(models, ({ calls }) => calls);
   const mostTokens = firstOf(models, tokensOf);
   await expect.poll(async () => (await names())[0]).toBe(mostCalled);
+  const [mostExpensive] = await usage('kind=model&group_by=kind&group_by=provider&group_by=name&sort=cost');
+  await page.getByRole('columnheader', { name: 'Cost' }).getByRole('button').click();
+  await expect.poll(async () => (await names())[0]).toBe(mostExpensive?.name);
   await page.getByRole('columnheader', { name: 'Tokens' }).getByRole('button').click();
   await expect.poll(async () => (await names())[0]).toBe(mostTokens);
 
@@ -84,5 +87,42 @@ test('the models of each agent add up to all tokens, and the request can be copi
   await moveTo(`/usage?${TENANT}&view=agents&account=${account}`);
   await page.getByText('Only calls, reported by').waitFor();
   await page.getByRole('table', { name: 'Usage' }).waitFor();
+  await done();
+});
+
+test('a price is set in a form that names a wrong amount, costs are computed with it, and it is deleted again', async () => {
+  const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=prices`);
+  await page.getByText('List prices alone').waitFor();
+  await page.getByRole('button', { name: 'Set a price' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Models').fill('*');
+  await form.getByLabel('From this day on').fill('2020-01-01');
+  await form.getByLabel('Input, $').fill('a dollar');
+  await form.getByText('Dollars, such as 1.25').waitFor();
+  await form.getByLabel('Input, $').fill('2.5');
+  await form.getByLabel('Output, $').fill('10');
+  await form.getByRole('button', { name: 'Set the price' }).click();
+  await page.getByText('The price of * is set.').waitFor();
+  const { items } = await world.server.ok('GET', '/v1/prices?tenant_id=northwind', { as: world.server.admin });
+  expect(items).toMatchObject([
+    {
+      tenantId: 'northwind',
+      modelPattern: '*',
+      validFrom: '2020-01-01',
+      inputPrice: 2_500_000,
+      outputPrice: 10_000_000,
+      cacheReadPrice: null,
+      cacheWritePrice: null,
+    },
+  ]);
+  const [all] = await usage('kind=model');
+  expect(all?.cost.prices).toEqual([{ source: 'tenant', id: items[0].id, version: null }]);
+
+  const table = page.getByRole('table', { name: 'Prices' });
+  await table.getByText('$2.50').waitFor();
+  await table.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the price' }).click();
+  await page.getByText('The price of * was deleted.').waitFor();
+  await page.getByText('List prices alone').waitFor();
   await done();
 });

@@ -821,7 +821,7 @@ export const putProviderSecretHeader = <ThrowOnError extends boolean = false>(op
 /**
  * Sync the inventory of a provider
  *
- * Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go only to the origin of the base URL, with the credential and the headers of the provider. There are at most 3 attempts, and 25 seconds in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as `drift`. The first successful sync of a provider declares what it lists. What a later sync adds is `pending` until a person decides, unless `newItems` of the provider is `allow`. If the provider lists none, or less than half, of the items that were available before, these items stay as they are, the provider is `doubtful`, and the recommendation `confirm_removals` asks a person.
+ * Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go only to the origin of the base URL, with the credential and the headers of the provider. There are at most 3 attempts, and 25 seconds in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as `drift`. The first successful sync of a provider declares what it lists. What a later sync adds is `pending` until a person decides, unless `newItems` of the provider is `allow`. If the provider lists none, or less than half, of the items of a kind that were available before, these items stay as they are, the provider is `doubtful`, and the recommendation `confirm_removals` asks a person.
  */
 export const syncProviderInventory = <ThrowOnError extends boolean = false>(options: Options<SyncProviderInventoryData, ThrowOnError>): RequestResult<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError> => (options.client ?? client).post<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1147,7 +1147,7 @@ export const rotateServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * List telemetry health
  *
- * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests with an unknown key belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
+ * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests whose key has an unknown id belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
  */
 export const listTelemetryHealth = <ThrowOnError extends boolean = false>(options?: Options<ListTelemetryHealthData, ThrowOnError>): RequestResult<ListTelemetryHealthResponses, ListTelemetryHealthErrors, ThrowOnError> => (options?.client ?? client).get<ListTelemetryHealthResponses, ListTelemetryHealthErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1262,7 +1262,7 @@ export const createMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Remove a member
  *
- * Ends a membership and the gateway sessions that the user has there, or withdraws an invitation. Users need no scope to leave a tenant or to decline an invitation. A tenant must keep at least one owner (409).
+ * Ends a membership and the gateway sessions that the user has there, or withdraws an invitation. Users need no scope to leave a tenant or to decline an invitation. A tenant must keep at least one owner (409). Only platform administrators may remove a membership that the platform suspended (403), because a new invitation would end the suspension.
  */
 export const deleteMembership = <ThrowOnError extends boolean = false>(options: Options<DeleteMembershipData, ThrowOnError>): RequestResult<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1273,7 +1273,7 @@ export const deleteMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Change a member's role, or suspend the membership
  *
- * Changes the role of the member, or suspends the membership and ends the gateway sessions that the user has there. Only a caller who holds all scopes of the role may do that, or end the suspension. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).
+ * Changes the role of the member, or suspends the membership and ends the gateway sessions that the user has there. Only a caller who holds all scopes of the role may do that, or end the suspension. Only platform administrators may end a suspension by the platform (403). The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).
  */
 export const updateMembership = <ThrowOnError extends boolean = false>(options: Options<UpdateMembershipData, ThrowOnError>): RequestResult<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError> => (options.client ?? client).put<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1369,7 +1369,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * Ends the memberships and gateway sessions of the user, and erases the personal data. Users may delete themselves, even before they accept the terms. Others may delete a user if they are platform administrators, or if all memberships that the user has accepted are in their reach. The email can be registered again, for a new user. Unknown query parameters are ignored.
+ * Ends the memberships and gateway sessions of the user, and erases the personal data. Users may delete themselves, even before they accept the terms. Others may delete a user if they are platform administrators, or if all memberships that the user has accepted are in their reach and the platform has neither disabled the user nor suspended one of the memberships. The email can be registered again, for a new user. Unknown query parameters are ignored.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -1163,7 +1163,7 @@ export type TenantLimitsInput = {
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
 
 /**
- * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: an administrator of the tenant has suspended it, and until they end that it grants nothing.
+ * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: it grants nothing until the suspension ends. `suspendedBy` says who may end it.
  */
 export type MembershipStatus = 'pending' | 'active' | 'suspended';
 
@@ -1188,7 +1188,7 @@ export type CreateMembershipInput = {
 export type UpdateMembershipInput = {
     role?: Role;
     /**
-     * `suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422).
+     * `suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422). A platform administrator takes over a suspension by the tenant this way.
      */
     status?: 'active' | 'suspended';
 };
@@ -3198,6 +3198,7 @@ export type Membership = {
     email: string;
     role: Role;
     status: MembershipStatus;
+    suspendedBy: SuspendedBy;
     acceptedAt: Timestamp | null;
     /**
      * Until when a pending membership can be accepted: 14 days, or less if the API key that created the invitation ends earlier. Null after it was accepted.
@@ -3206,6 +3207,11 @@ export type Membership = {
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
+
+/**
+ * `platform`: a platform administrator suspended the membership. Only platform administrators may end the suspension, or remove the membership. `tenant`: an administrator of the tenant suspended it. Null if it is not suspended.
+ */
+export type SuspendedBy = 'platform' | 'tenant' | null;
 
 export type Profile = User | ServiceAccount;
 
@@ -3290,6 +3296,7 @@ export type UserMembership = {
     subTenantId: string | null;
     role: Role;
     status: MembershipStatus;
+    suspendedBy: SuspendedBy;
 };
 
 /**
@@ -3714,7 +3721,7 @@ export type Provider = {
     baseUrl: string | null;
     status: ProviderStatus;
     /**
-     * The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items that were there before. These items stay as they are until a person confirms that they are gone.
+     * The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items of a kind that were there before. These items stay as they are until a person confirms that they are gone.
      */
     health: 'unknown' | 'healthy' | 'doubtful' | 'failing';
     /**
@@ -4527,6 +4534,7 @@ export type TelemetryProblem = {
  * Why telemetry was refused or dropped.
  *
  * - `credentials_invalid`: The key was revoked or has expired, or its account is disabled (401).
+ * - `key_secret_wrong`: The id of the key is right, and its secret is not: it was cut off or mistyped (401). An id is not secret, so someone else may have sent it.
  * - `scope_missing`: The key lacks the scope `traces:write` (403).
  * - `ingest_tenant_ambiguous`: The credential belongs to several tenants (403).
  * - `rate_limited`: Too many requests, or too much telemetry at once (429).
@@ -4539,7 +4547,7 @@ export type TelemetryProblem = {
  * - `metrics_dropped`: Metric data points were received and dropped. Calls and tokens are read from spans and log records.
  * - `other`: Another reason, which `detail` says.
  */
-export type TelemetryProblemReason = 'credentials_invalid' | 'scope_missing' | 'ingest_tenant_ambiguous' | 'rate_limited' | 'tenant_limit_reached' | 'body_too_large' | 'media_type_unsupported' | 'request_malformed' | 'server_failed' | 'records_rejected' | 'metrics_dropped' | 'other';
+export type TelemetryProblemReason = 'credentials_invalid' | 'key_secret_wrong' | 'scope_missing' | 'ingest_tenant_ambiguous' | 'rate_limited' | 'tenant_limit_reached' | 'body_too_large' | 'media_type_unsupported' | 'request_malformed' | 'server_failed' | 'records_rejected' | 'metrics_dropped' | 'other';
 
 /**
  * One page of a list.
@@ -5544,9 +5552,9 @@ export type ListAgentsData = {
          */
         to?: string | null;
         /**
-         * `name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.
+         * `name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. `cost`: the agent with the highest cost in the time range comes first; agents whose calls have no price come after all that have one, and agents without model calls come last. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.
          */
-        sort?: 'name' | 'last_seen_at' | 'calls' | 'errors' | 'tokens' | null;
+        sort?: 'name' | 'last_seen_at' | 'calls' | 'errors' | 'tokens' | 'cost' | null;
         /**
          * The maximum number of records on a page: 1 to 100.
          */
@@ -13050,7 +13058,7 @@ export type DeleteMembershipErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `suspended_by_platform` (The platform suspended the membership).
      */
     403: Problem;
     /**
@@ -13135,7 +13143,7 @@ export type UpdateMembershipErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `suspended_by_platform` (The platform suspended the membership).
      */
     403: Problem;
     /**
@@ -13633,9 +13641,9 @@ export type ListUsageData = {
          */
         account?: string | null;
         /**
-         * The record with the most calls, errors or tokens comes first. Tokens are those of input and output together. A record whose usage changes while you read page after page may come twice or be left out.
+         * The record with the most calls, errors or tokens, or with the highest cost, comes first. Tokens are those of input and output together. By cost, model calls without a price come after all that have one, and records without model calls come last. A record whose usage changes while you read page after page may come twice or be left out.
          */
-        sort?: 'calls' | 'errors' | 'tokens' | null;
+        sort?: 'calls' | 'errors' | 'tokens' | 'cost' | null;
         /**
          * The maximum number of records on a page: 1 to 1,000.
          */

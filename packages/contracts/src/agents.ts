@@ -184,10 +184,10 @@ export const listAgents = operation({
       .describe('Only agents whose name contains this text, compared case-insensitively.'),
     ...timeRange,
     sort: z
-      .enum(['name', 'last_seen_at', 'calls', 'errors', 'tokens'])
+      .enum(['name', 'last_seen_at', 'calls', 'errors', 'tokens', 'cost'])
       .nullish()
       .describe(
-        '`name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.',
+        '`name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. `cost`: the agent with the highest cost in the time range comes first; agents whose calls have no price come after all that have one, and agents without model calls come last. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.',
       ),
     ...pageFields,
   },

@@ -25,6 +25,7 @@ export const ERRORS = {
   identity_conflict: { status: 403, title: 'Email linked to another identity' },
   terms_required: { status: 403, title: 'Terms not accepted' },
   user_disabled: { status: 403, title: 'User disabled' },
+  suspended_by_platform: { status: 403, title: 'The platform suspended the membership' },
   user_out_of_reach: { status: 403, title: 'User has memberships outside your reach' },
   ingest_tenant_ambiguous: { status: 403, title: 'Credential belongs to several tenants' },
   not_granted: { status: 403, title: 'Not granted' },

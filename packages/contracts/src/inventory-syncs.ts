@@ -68,7 +68,7 @@ export const syncProviderInventory = operation({
     'only to the origin of the base URL, with the credential and the headers of the provider. There are at most 3 attempts, and 25 seconds',
     'in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as',
     '`drift`. The first successful sync of a provider declares what it lists. What a later sync adds is `pending` until a person',
-    'decides, unless `newItems` of the provider is `allow`. If the provider lists none, or less than half, of the items that were available before, these items stay as they',
+    'decides, unless `newItems` of the provider is `allow`. If the provider lists none, or less than half, of the items of a kind that were available before, these items stay as they',
     'are, the provider is `doubtful`, and the recommendation `confirm_removals` asks a person.',
   ].join(' '),
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },

@@ -10,7 +10,14 @@ export const INVITATION_DAYS = 14;
 export const MembershipStatusSchema = z.enum(['pending', 'active', 'suspended']).meta({
   id: 'MembershipStatus',
   description:
-    '`pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: an administrator of the tenant has suspended it, and until they end that it grants nothing.',
+    '`pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: it grants nothing until the suspension ends. `suspendedBy` says who may end it.',
+});
+
+/** Who suspended a membership. */
+export const SuspendedBySchema = z.enum(['platform', 'tenant']).nullable().meta({
+  id: 'SuspendedBy',
+  description:
+    '`platform`: a platform administrator suspended the membership. Only platform administrators may end the suspension, or remove the membership. `tenant`: an administrator of the tenant suspended it. Null if it is not suspended.',
 });
 
 export const MembershipSchema = z
@@ -20,6 +27,7 @@ export const MembershipSchema = z
     email: z.string().describe('The email that was invited.'),
     role: RoleSchema,
     status: MembershipStatusSchema,
+    suspendedBy: SuspendedBySchema,
     acceptedAt: TimestampSchema.nullable(),
     expiresAt: TimestampSchema.nullable().describe(
       `Until when a pending membership can be accepted: ${INVITATION_DAYS} days, or less if the API key that created the invitation ends earlier. Null after it was accepted.`,
@@ -47,7 +55,7 @@ export const UpdateMembershipInputSchema = z
       .enum(['active', 'suspended'])
       .optional()
       .describe(
-        '`suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422).',
+        '`suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422). A platform administrator takes over a suspension by the tenant this way.',
       ),
   })
   .meta({
@@ -121,14 +129,14 @@ export const updateMembership = operation({
   tag,
   summary: "Change a member's role, or suspend the membership",
   description:
-    'Changes the role of the member, or suspends the membership and ends the gateway sessions that the user has there. Only a caller who holds all scopes of the role may do that, or end the suspension. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).',
+    'Changes the role of the member, or suspends the membership and ends the gateway sessions that the user has there. Only a caller who holds all scopes of the role may do that, or end the suspension. Only platform administrators may end a suspension by the platform (403). The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).',
   params: member,
   query: subTenantQuery,
   body: UpdateMembershipInputSchema,
   record: membershipRecord,
   ifMatch: membershipRecord,
   output: MembershipSchema,
-  errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
+  errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner', 'suspended_by_platform'],
 });
 
 export const deleteMembership = operation({
@@ -140,13 +148,13 @@ export const deleteMembership = operation({
   tag,
   summary: 'Remove a member',
   description:
-    'Ends a membership and the gateway sessions that the user has there, or withdraws an invitation. Users need no scope to leave a tenant or to decline an invitation. A tenant must keep at least one owner (409).',
+    'Ends a membership and the gateway sessions that the user has there, or withdraws an invitation. Users need no scope to leave a tenant or to decline an invitation. A tenant must keep at least one owner (409). Only platform administrators may remove a membership that the platform suspended (403), because a new invitation would end the suspension.',
   params: member,
   query: subTenantQuery,
   record: membershipRecord,
   ifMatch: membershipRecord,
   output: MembershipSchema,
-  errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
+  errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner', 'suspended_by_platform'],
 });
 
 export const acceptMembership = operation({

@@ -105,7 +105,7 @@ export const ProviderSchema = z
     health: z
       .enum(['unknown', 'healthy', 'doubtful', 'failing'])
       .describe(
-        'The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items that were there before. These items stay as they are until a person confirms that they are gone.',
+        'The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items of a kind that were there before. These items stay as they are until a person confirms that they are gone.',
       ),
     healthReason: z
       .string()

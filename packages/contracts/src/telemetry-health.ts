@@ -12,6 +12,8 @@ export const MAX_PROBLEMS = 20;
 
 const REASONS = {
   credentials_invalid: 'The key was revoked or has expired, or its account is disabled (401).',
+  key_secret_wrong:
+    'The id of the key is right, and its secret is not: it was cut off or mistyped (401). An id is not secret, so someone else may have sent it.',
   scope_missing: 'The key lacks the scope `traces:write` (403).',
   ingest_tenant_ambiguous: 'The credential belongs to several tenants (403).',
   rate_limited: 'Too many requests, or too much telemetry at once (429).',
@@ -117,7 +119,7 @@ export const listTelemetryHealth = operation({
   tag: 'Traces',
   summary: 'List telemetry health',
   description:
-    'Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests with an unknown key belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.',
+    'Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests whose key has an unknown id belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.',
   query: {
     ...tenancyQueryFields,
     service_account_id: z.string().min(1).max(128).nullish().describe('Only the accounts with this id.'),

@@ -14,7 +14,7 @@ export const UsageIntervalSchema = z
 export type UsageInterval = z.infer<typeof UsageIntervalSchema>;
 
 /** What usage is sorted by, the most first. Tokens are those of input and output together. */
-export const USAGE_ORDERS = ['calls', 'errors', 'tokens'] as const;
+export const USAGE_ORDERS = ['calls', 'errors', 'tokens', 'cost'] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
 const dimension = (description: string) => `${description} Null if the query does not group by it.`;
@@ -107,7 +107,7 @@ export const listUsage = operation({
       .enum(USAGE_ORDERS)
       .nullish()
       .describe(
-        'The record with the most calls, errors or tokens comes first. Tokens are those of input and output together. A record whose usage changes while you read page after page may come twice or be left out.',
+        'The record with the most calls, errors or tokens, or with the highest cost, comes first. Tokens are those of input and output together. By cost, model calls without a price come after all that have one, and records without model calls come last. A record whose usage changes while you read page after page may come twice or be left out.',
       ),
     limit: z.int().min(1).max(1000).default(100).describe('The maximum number of records on a page: 1 to 1,000.'),
     cursor: cursorField,

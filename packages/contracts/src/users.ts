@@ -12,7 +12,7 @@ import {
   timeFields,
 } from './fields.ts';
 import { visibleLine } from './visible-text.ts';
-import { MembershipStatusSchema } from './memberships.ts';
+import { MembershipStatusSchema, SuspendedBySchema } from './memberships.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
@@ -62,7 +62,12 @@ const UserMarketingConsentSchema = z
   .meta({ id: 'UserMarketingConsent', description: 'Whether the user agreed to receive marketing messages.' });
 
 const UserMembershipSchema = z
-  .strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema })
+  .strictObject({
+    ...tenancyFields,
+    role: RoleSchema,
+    status: MembershipStatusSchema,
+    suspendedBy: SuspendedBySchema,
+  })
   .meta({ id: 'UserMembership', description: 'A membership of the user in a tenant or sub-tenant.' });
 
 export const UserSchema = z
@@ -213,7 +218,7 @@ export const deleteUser = operation({
   tag,
   summary: 'Delete a user',
   description:
-    'Ends the memberships and gateway sessions of the user, and erases the personal data. Users may delete themselves, even before they accept the terms. Others may delete a user if they are platform administrators, or if all memberships that the user has accepted are in their reach. The email can be registered again, for a new user.',
+    'Ends the memberships and gateway sessions of the user, and erases the personal data. Users may delete themselves, even before they accept the terms. Others may delete a user if they are platform administrators, or if all memberships that the user has accepted are in their reach and the platform has neither disabled the user nor suspended one of the memberships. The email can be registered again, for a new user.',
   params,
   record: userRecord,
   ifMatch: userRecord,

@@ -7,6 +7,8 @@ import { crc32 } from 'node:zlib';
  */
 const FORMAT = /^qm_(key_[0-9a-z]{26})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
+const ID_AT_START = /^qm_(key_[0-9a-z]{26})(?![0-9A-Za-z])/;
+
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
@@ -27,6 +29,11 @@ export function parseApiKey(key: string): { keyId: string; prefix: string; diges
   const [, keyId, secret, checksum] = FORMAT.exec(key) ?? [];
   if (keyId === undefined || secret === undefined || checksumOf(`qm_${keyId}_${secret}`) !== checksum) return null;
   return { keyId, prefix: prefixOf(keyId, secret), digest: digestOf(key) };
+}
+
+/** The id in a key that may be damaged: cut off, mistyped, or with something after it. Null if there is none. */
+export function keyIdIn(text: string): string | null {
+  return ID_AT_START.exec(text)?.[1] ?? null;
 }
 
 /** Compares two digests in constant time. */

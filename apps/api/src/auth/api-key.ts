@@ -1,7 +1,7 @@
 import { type ApiKey, findApiKey, touchApiKey } from '@quartermaster/db/repositories/api-keys.ts';
 import { ApiError } from '../platform/errors.ts';
 import type { Services } from '../platform/services.ts';
-import { digestsEqual, parseApiKey } from './api-key-format.ts';
+import { digestsEqual, keyIdIn, parseApiKey } from './api-key-format.ts';
 import type { Principal } from './principal.ts';
 
 /** The time of last use is written at most once a minute for each key. */
@@ -13,9 +13,9 @@ export async function principalOfApiKey(
   text: string,
 ): Promise<Principal> {
   const parsed = parseApiKey(text);
-  if (!parsed) throw refusedKey();
+  if (!parsed) throw new WrongKeyError(keyIdIn(text));
   const key = await findApiKey(services.db, parsed.keyId);
-  if (!key || !digestsEqual(key.digest, parsed.digest)) throw refusedKey();
+  if (!key || !digestsEqual(key.digest, parsed.digest)) throw new WrongKeyError(parsed.keyId);
   const now = services.now();
   const time = now.toISOString();
   if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw new EndedKeyError(key);
@@ -47,6 +47,16 @@ const REFUSED_KEY_HEADERS = {
 /** The same error for every reason that a key can be refused for, so that it reveals nothing about the key. */
 export function refusedKey(): ApiError {
   return new ApiError('credentials_invalid', REFUSED_KEY, { headers: REFUSED_KEY_HEADERS });
+}
+
+/** A key that is damaged, has a wrong secret, or is unknown. `keyId` is the id in it, which may be that of a key. */
+export class WrongKeyError extends ApiError {
+  readonly keyId: string | null;
+
+  constructor(keyId: string | null) {
+    super('credentials_invalid', REFUSED_KEY, { headers: REFUSED_KEY_HEADERS });
+    this.keyId = keyId;
+  }
 }
 
 /** A key that was valid once. The caller gets the same answer as for any other key, and the owner of the key learns of it. */

@@ -72,7 +72,8 @@ const STEPS: Step[] = [
     method: 'DELETE',
     path: (made) => `/v1/tenants/${made.tenant}`,
     as: 'admin',
-    expected: ['tenant', []],
+    expected: ['tenant', ['settings']],
+    kept: [['settings.captureContent', false, null]],
   },
   {
     operationId: 'update_tenant',
@@ -228,7 +229,8 @@ const STEPS: Step[] = [
     operationId: 'delete_inventory_item',
     method: 'DELETE',
     path: (made) => `/v1/providers/${made.provider}/inventory/${made.item}`,
-    expected: ['inventory_item', []],
+    expected: ['inventory_item', ['kind', 'name', 'status']],
+    kept: [['status', 'available', null]],
   },
   {
     operationId: 'review_runtime_observation',
@@ -320,7 +322,12 @@ const STEPS: Step[] = [
     operationId: 'delete_price',
     method: 'DELETE',
     path: (made) => `/v1/prices/${made.price}`,
-    expected: ['price', []],
+    expected: ['price', ['inputPrice', 'modelPattern', 'outputPrice', 'validFrom']],
+    kept: [
+      ['inputPrice', 1, null],
+      ['outputPrice', 2, null],
+      ['validFrom', '2026-01-01', null],
+    ],
   },
   {
     operationId: 'create_manifest',
@@ -479,7 +486,8 @@ const STEPS: Step[] = [
     operationId: 'delete_membership',
     method: 'DELETE',
     path: (made) => `/v1/tenants/writes/memberships/${made.user}`,
-    expected: ['membership', []],
+    expected: ['membership', ['acceptedAt', 'role', 'status']],
+    kept: [['role', 'operator', null]],
   },
   {
     operationId: 'delete_user',

@@ -302,6 +302,7 @@ test('regression: an invitation expires after 14 days, is then removed, and can 
   expect((await server.ok('GET', `${membersOf(tenantId)}?status=pending`, { as })).items).toEqual([]);
   const [event] = await auditOf(server, { operation: 'remove_expired_invitation', target_id: id });
   expect(event).toMatchObject({ tenantId, actor: { type: 'system' } });
+  expect(event?.['changes']).toContainEqual({ field: 'role', before: 'viewer', after: null });
   await invite();
   expect((await accept({ tenantId }, { token })).body).toMatchObject({ status: 'active', expiresAt: null });
 });

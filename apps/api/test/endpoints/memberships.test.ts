@@ -183,6 +183,17 @@ test('delete_membership answers the final record once, and ends access and sessi
   expect(await auditOf(server, { operation: 'delete_membership', target_id: user.id })).toHaveLength(1);
 });
 
+test('a membership that the platform suspended is neither made active nor removed by the tenant', async () => {
+  const as = await tenant('suspended-1');
+  const { id } = await memberWithToken(server, { tenantId: 'suspended-1' }, 'viewer');
+  const path = `${pathOf('suspended-1')}/${id}`;
+  await server.ok('PUT', path, { as: server.admin, body: { status: 'suspended' } });
+  const lifted = await server.call('PUT', path, { as, body: { status: 'active' } });
+  expectProblem(lifted, 403, 'suspended_by_platform');
+  expectProblem(await server.call('DELETE', path, { as }), 403, 'suspended_by_platform');
+  await server.ok('DELETE', path, { as: server.admin });
+});
+
 test('list_memberships filters by each of its parameters, and a value that matches nothing finds nothing', async () => {
   const as = await tenant('list-1');
   const bound = await tenant('list-1', 'eu');

@@ -123,6 +123,44 @@ describe('the cost of usage', () => {
     expect(await cost()).toMatchObject({ microUsd: 300 + 10 + 400 });
   });
 
+  test('regression: sorts usage and agents, the highest first, page by page, and calls without a price after all others', async () => {
+    const { set, send, as } = await newTenant();
+    await set({ modelPattern: 'free', inputPrice: 0, outputPrice: 0 });
+    const spans = [
+      // Few expensive tokens, many cheap ones, many that cost nothing, and more that have no price.
+      call('gpt-5', { input: 1000, output: 1000 }),
+      call('gpt-5-nano', { input: 3000 }),
+      call('free', { input: 9000 }),
+      ...[1, 2].map(() => call('o9-preview', { input: 90_000 })),
+      toolRun('search'),
+    ];
+    const agents = ['expensive', 'cheap', 'free', 'unpriced', 'unpriced', 'tools'];
+    await send(...spans.map((span, index) => ({ ...span, service: agents[index] ?? '' })));
+    const listed = async (path: string) => {
+      const items: Body[] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page: Body = await server.ok('GET', `${path}${cursor === '' ? '' : `&cursor=${cursor}`}`, { as });
+        items.push(...page['items']);
+        cursor = page['nextCursor'];
+      }
+      return items;
+    };
+    for (const limit of [1, 2, 100]) {
+      const usage = await listed(`/v1/usage?group_by=name&sort=cost&limit=${limit}`);
+      expect(usage.map(({ name, cost }) => [name, cost && cost.microUsd, cost && cost.unpricedCalls])).toEqual([
+        ['gpt-5', 11_250, 0],
+        ['gpt-5-nano', 150, 0],
+        ['free', 0, 0],
+        ['o9-preview', null, 2],
+        ['search', null, null],
+      ]);
+      const byAgent = await listed(`/v1/usage?group_by=agent&sort=cost&limit=${limit}`);
+      const found = await listed(`/v1/agents?sort=cost&limit=${limit}`);
+      const names = ['expensive', 'cheap', 'free', 'unpriced', 'tools'];
+      expect([byAgent.map(({ agent }) => agent), found.map(({ name }) => name)]).toEqual([names, names]);
+    }
+  });
+
   test('is on agents, their uses, and the graph', async () => {
     const { send, as } = await newTenant();
     await send({ ...call('gpt-5', { input: 1_000_000 }), service: 'billing' });

@@ -1,5 +1,6 @@
 import * as contract from '@quartermaster/contracts/telemetry-health.ts';
 import { beforeAll, expect, test } from 'vitest';
+import { mintApiKey } from '../../src/auth/api-key-format.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import { chat, exportRequest, newTraceId, type SpanInput } from '../telemetry/traces/sending.ts';
@@ -95,6 +96,39 @@ test('list_telemetry_health says why telemetry was refused or dropped, and what 
     { ...problem, reason: 'records_rejected', records: 1 },
     { ...problem, reason: 'request_malformed', requests: 2, detail: expect.stringContaining('must be an array') },
   ]);
+});
+
+test('regression: a key that is cut off or has a wrong secret is named at its account, and takes no place from keys that send', async () => {
+  const { tenantId, key, keyId, newKey, health } = await newSender();
+  const { key: other } = await accountWithKey(server, { tenantId }, ['traces:write']);
+  const start = key.slice(0, `qm_${keyId}_`.length);
+  // With another secret, with the end of another key, cut off, and without a secret.
+  const wrong = [mintApiKey(keyId).key, start + other.slice(start.length), key.slice(0, -10), start];
+  const answers = [];
+  for (const sent of wrong) answers.push(await send(sent, exportRequest([chat('gpt-5')])));
+  const unknown = await send(`qm_key_${'0'.repeat(26)}_x`, exportRequest([chat('gpt-5')]));
+  for (const { status, body } of answers) {
+    expect([status, { ...body, instance: '' }]).toEqual([401, { ...unknown.body, instance: '' }]);
+  }
+  const problem = { reason: 'key_secret_wrong', requests: 4, records: 0, fix: words, since: time, lastAt: time };
+  // The key is looked up after the answer.
+  await expect.poll(health).toMatchObject([{ keys: [{ keyId, spans: 0, problems: [problem] }] }]);
+
+  const senders: Body[] = [];
+  for (let count = 0; count < 10; count += 1) {
+    const sender = await newKey(['traces:write']);
+    senders.push(sender);
+    await send(sender['key'] as string, exportRequest([chat('gpt-5')]));
+    await health();
+  }
+  const ids = async () => ((await health()) as [Body])[0]['keys'].map((one: Body) => one['keyId']).toSorted();
+  const places = [...senders.map((one) => one['id']), null].toSorted();
+  expect(await ids()).toEqual(places);
+  await send(key.slice(0, -1), exportRequest([chat('gpt-5')]));
+  const others = async () =>
+    ((await health()) as [Body])[0]['keys'].find((one: Body) => one['keyId'] === null)?.problems[0].requests;
+  await expect.poll(others).toBe(5);
+  expect(await ids()).toEqual(places);
 });
 
 test('list_telemetry_health filters by tenant, account and key, and ends where the reach of the caller does', async () => {

@@ -283,6 +283,8 @@ test('a user with many memberships is listed once', async () => {
   await server.ok('DELETE', `${PATH}/${user.id}`, { as: user.as });
   const places: string[] = (await events()).map((event) => event.tenantId);
   expect(places.toSorted()).toEqual(['many-1', 'many-2']);
+  const ended = { field: 'role', before: 'viewer', after: null };
+  for (const { changes } of await events()) expect(changes).toContainEqual(ended);
 });
 
 async function newTenant(): Promise<string> {

@@ -34,6 +34,7 @@ const NOTHING: Comparison = {
   updated: [],
   removed: [],
   held: [],
+  doubtful: [],
   withdrawn: [],
   undecided: [],
   unchanged: [],
@@ -183,7 +184,18 @@ test.each(GONE)('not found: %s', async (_, known, outcome) => {
 test('not found: the only available item is held', async () => {
   const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0, notes: [] };
   const result = await compare([KNOWN], listing, NOW);
-  expect(result).toEqual({ ...NOTHING, held: ['inv_1'], noLongerListed: ['inv_1'] });
+  const doubtful = [{ kind: 'tool', heldCount: 1, keptCount: 0 }];
+  expect(result).toEqual({ ...NOTHING, held: ['inv_1'], doubtful, noLongerListed: ['inv_1'] });
+});
+
+test('not found: all tools are held although more prompts stay, and one prompt is not', async () => {
+  const prompts = ['a', 'b', 'c'].map((name) => ({ ...FOUND, kind: 'prompt' as const, name, nameKey: name }));
+  const known = [KNOWN, ...prompts.map((prompt) => ({ ...KNOWN, ...prompt, id: prompt.name }))];
+  const kinds = ['tool' as const, 'prompt' as const];
+  const listing = { kinds, items: prompts.slice(1), errors: [], errorCount: 0, notes: [] };
+  const result = await compare(known, listing, NOW);
+  const doubtful = [{ kind: 'tool', heldCount: 1, keptCount: 0 }];
+  expect(result).toMatchObject({ held: ['inv_1'], removed: ['a'], doubtful, unchanged: ['b', 'c'] });
 });
 
 test('not found: an item that the last sync had not found either', async () => {

@@ -1,9 +1,11 @@
+import { McpServer } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { modelsHandler } from './hostile.ts';
-import { LOOPBACK, startPeer } from './peers.ts';
+import { LOOPBACK, startMcp, startPeer } from './peers.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -59,8 +61,8 @@ const apply = ({ id }: Body, body: object): Promise<Body> => {
 const ALL = { a: 'available', b: 'available', c: 'available', d: 'available' };
 
 test.each([
-  { left: [] as string[], reason: 'the last sync found none of the 4 items that it found before', held: 4 },
-  { left: ['a'], reason: 'the last sync found only 1 of the 4 items that it found before', held: 3 },
+  { left: [] as string[], reason: 'the last sync found none of the 4 models that it found before', held: 4 },
+  { left: ['a'], reason: 'the last sync found only 1 of the 4 models that it found before', held: 3 },
 ])('a sync that finds $left of four models keeps all, and asks whether the others are gone', async (lost) => {
   const { provider, gateway, models } = await syncedVendor();
   for (const name of ['a', 'b', 'c', 'd']) if (!lost.left.includes(name)) models.delete(name);
@@ -139,6 +141,30 @@ test('a dismissed question is not asked again for the same items, but for others
   models.clear();
   await sync(provider);
   expect(await open(provider, 'confirm_removals')).toMatchObject([{ change: { after: { missingItems: 4 } } }]);
+});
+
+test('regression: a server that loses all of its tools and keeps more prompts keeps the tools, and asks', async () => {
+  const [tools, prompts] = [new Set(['search', 'send']), new Set(['a', 'b', 'c', 'd'])];
+  const peer = await startMcp(() => {
+    const mcp = new McpServer({ name: 'losing', version: '1.0.0' });
+    for (const name of tools) mcp.registerTool(name, { inputSchema: z.object({}) }, () => ({ content: [] }));
+    for (const name of prompts) mcp.registerPrompt(name, {}, () => ({ messages: [] }));
+    return mcp;
+  });
+  const body = { name: unique('mcp'), kind: 'mcp', baseUrl: `${peer.url}/mcp` };
+  const provider = await server.ok('POST', '/v1/providers', { ...as(), body });
+  await sync(provider);
+  tools.clear();
+  prompts.delete('a');
+  expect(await sync(provider)).toMatchObject({ removed: 1, held: 2 });
+  const kept = { search: 'available', send: 'available' };
+  expect(await statuses(provider)).toEqual({ ...kept, a: 'missing', b: 'available', c: 'available', d: 'available' });
+  const healthReason = 'the last sync found none of the 2 tools that it found before';
+  expect(await read(provider)).toMatchObject({ health: 'doubtful', healthReason });
+  const [asked] = await open(provider, 'confirm_removals');
+  expect(asked).toMatchObject({ change: { after: { missingItems: 2 } } });
+  await apply(provider, { recommendationIds: [asked?.id] });
+  expect(await statuses(provider)).toMatchObject({ search: 'missing', send: 'missing', b: 'available' });
 });
 
 test('a retired item that the provider lists again waits for a decision, which restores it', async () => {

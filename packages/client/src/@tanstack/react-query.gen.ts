@@ -1570,7 +1570,7 @@ export const listTelemetryHealthQueryKey = (options?: Options<ListTelemetryHealt
 /**
  * List telemetry health
  *
- * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests with an unknown key belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
+ * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests whose key has an unknown id belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
  */
 export const listTelemetryHealthOptions = (options?: Options<ListTelemetryHealthData>) => queryOptions<ListTelemetryHealthResponse, ListTelemetryHealthError, ListTelemetryHealthResponse, ReturnType<typeof listTelemetryHealthQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1590,7 +1590,7 @@ export const listTelemetryHealthInfiniteQueryKey = (options?: Options<ListTeleme
 /**
  * List telemetry health
  *
- * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests with an unknown key belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
+ * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests whose key has an unknown id belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
  */
 export const listTelemetryHealthInfiniteOptions = (options?: Options<ListTelemetryHealthData>) => {
     const opts = infiniteQueryOptions<ListTelemetryHealthResponse, ListTelemetryHealthError, InfiniteData<ListTelemetryHealthResponse>, QueryKey<Options<ListTelemetryHealthData>>, string | null | Pick<QueryKey<Options<ListTelemetryHealthData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

@@ -83,7 +83,7 @@ const addCounts = multiRowStatement((db, rows: readonly Row[], _shared: object) 
 /** Adds to the counts of an API key. Scopes beyond the limit are counted together, and so are the keys that sent longest ago. */
 export async function addAccountTelemetry(
   db: Database,
-  { tenantId, accountId, keyId }: AccountName & { keyId: string },
+  { tenantId, accountId, keyId: sentWith }: AccountName & { keyId: string },
   counts: KeyCounts,
   now: Date,
 ): Promise<void> {
@@ -93,6 +93,7 @@ export async function addAccountTelemetry(
     .where('tenant_id', '=', tenantId)
     .where('service_account_id', '=', accountId)
     .execute();
+  const keyId = takesNoPlace(counts) && isBeyondLimit(known, sentWith) ? OTHER_KEYS : sentWith;
   const time = now.toISOString();
   const empty = {
     tenant_id: tenantId,
@@ -140,19 +141,38 @@ export async function addAccountTelemetry(
   await addCounts(db, [...merged(moved, known, OTHER_KEYS), ...merged(rows, known, keyId)], {});
 }
 
-/** The rows of the key that sent longest ago, if `keyId` is a new key and the limit of keys is reached. */
-function rowsOfFormerKey(known: readonly Row[], keyId: string): Row[] {
-  const byKey = Map.groupBy(
+/** Anybody who knows the id of a key can send it with a wrong secret, so that alone takes no place from another key. */
+const UNPROVEN: TelemetryProblemReason = 'key_secret_wrong';
+
+function takesNoPlace({ scopes, problems }: KeyCounts): boolean {
+  return scopes.length === 0 && problems.every(({ reason }) => reason === UNPROVEN);
+}
+
+function rowsByKey(known: readonly Row[]): Map<string, Row[]> {
+  return Map.groupBy(
     known.filter((row) => row.key_id !== OTHER_KEYS),
     (row) => row.key_id,
   );
-  if (byKey.has(keyId) || byKey.size < MAX_TELEMETRY_KEYS) return [];
-  const oldest = [...byKey.values()].toSorted((a, b) => (lastReceived(a) < lastReceived(b) ? -1 : 1));
+}
+
+/** Whether `keyId` is a new key, and the limit of keys is reached. */
+function isBeyondLimit(known: readonly Row[], keyId: string): boolean {
+  const byKey = rowsByKey(known);
+  return !byKey.has(keyId) && byKey.size >= MAX_TELEMETRY_KEYS;
+}
+
+/** The rows of the key that sent longest ago, if a new key is beyond the limit. */
+function rowsOfFormerKey(known: readonly Row[], keyId: string): Row[] {
+  if (keyId === OTHER_KEYS || !isBeyondLimit(known, keyId)) return [];
+  const oldest = [...rowsByKey(known).values()].toSorted((a, b) => (lastReceived(a) < lastReceived(b) ? -1 : 1));
   return oldest[0] ?? [];
 }
 
 function lastReceived(rows: readonly Row[]): string {
-  return rows.map((row) => row.last_received_at).reduce((a, b) => (a > b ? a : b), '');
+  return rows
+    .filter(({ problem }) => problem !== UNPROVEN)
+    .map((row) => row.last_received_at)
+    .reduce((a, b) => (a > b ? a : b), '');
 }
 
 /** One row for each problem and scope, with at most {@link MAX_SCOPES} scopes. In a fixed order, to avoid deadlocks. */

@@ -253,17 +253,24 @@ export async function updateMembership(
   return row && toMembership(row);
 }
 
-/** Suspends an accepted membership, or ends the suspension. Returns undefined if the membership has ended in the meantime. */
+/**
+ * Suspends an accepted membership, or ends the suspension if `suspendedBy` is null. Returns undefined if the membership has ended in
+ * the meantime.
+ */
 export async function setSuspended(
   db: Database,
   scope: TenantScope,
   membership: Membership,
-  { isSuspended, now }: { isSuspended: boolean; now: Date },
+  { suspendedBy, now }: Pick<Membership, 'suspendedBy'> & { now: Date },
 ): Promise<Membership | undefined> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
   const row = await db
     .updateTable('memberships')
-    .set({ suspended_at: isSuspended ? now.toISOString() : null, updated_at: now.toISOString() })
+    .set({
+      suspended_at: suspendedBy === null ? null : now.toISOString(),
+      suspended_by: suspendedBy,
+      updated_at: now.toISOString(),
+    })
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
@@ -365,5 +372,6 @@ function hasStatus(status: string): Expression<SqlBool> {
 export function toMembership(row: Row): Membership {
   const { user_id: userId, email, role, accepted_at: acceptedAt, expires_at: expiresAt } = row;
   const status = acceptedAt === null ? 'pending' : row.suspended_at === null ? 'active' : 'suspended';
-  return { userId, ...placeOf(row), email, role, status, acceptedAt, expiresAt, ...timesOf(row) };
+  const { suspended_by: suspendedBy } = row;
+  return { userId, ...placeOf(row), email, role, status, suspendedBy, acceptedAt, expiresAt, ...timesOf(row) };
 }

@@ -373,11 +373,12 @@ function toUser(row: Row, memberships: readonly User['memberships'][number][]): 
     terms: { ...terms, accepted: terms.accepted && terms.acceptedAt !== null },
     marketingConsent: { ...consent, optedIn: consent.optedIn && consent.changedAt !== null },
     source: row.source,
-    memberships: memberships.map(({ tenantId, subTenantId, role, status }) => ({
+    memberships: memberships.map(({ tenantId, subTenantId, role, status, suspendedBy }) => ({
       tenantId,
       subTenantId,
       role,
       status,
+      suspendedBy,
     })),
     locale: row.locale,
     timeZone: row.time_zone,

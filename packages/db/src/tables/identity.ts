@@ -79,6 +79,8 @@ export type IdentityTables = {
       role_granted_by_key: Generated<string | null>;
       /** Since when an accepted membership grants nothing. Null if it is not suspended. */
       suspended_at: Generated<Time | null>;
+      /** Who suspended it. Null if it is not suspended. */
+      suspended_by: Generated<'platform' | 'tenant' | null>;
     };
   service_accounts: Place &
     Times & {

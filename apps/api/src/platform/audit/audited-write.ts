@@ -107,6 +107,11 @@ export function changedFields<Rec extends object>(record: Rec, change: Partial<R
     .map(([name]) => name);
 }
 
+/** The change of a record that is deleted: the fields that it had. Its event keeps what they were. */
+export function deletedFields<Rec extends object>(record: Rec, names: readonly (keyof Rec & string)[]): ChangedFields {
+  return { fields: names.filter((name) => record[name] != null), before: record, after: {} };
+}
+
 function isSame(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

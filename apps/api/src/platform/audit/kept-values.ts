@@ -56,6 +56,7 @@ const KEPT: ReadonlySet<string> = new Set([
   'standby',
   'status',
   'subject',
+  'suspendedBy',
   'syncIntervalSeconds',
   'validFrom',
 ]);

@@ -36,7 +36,7 @@ const OBSERVATIONS_PER_STATEMENT = 100;
 const OBSERVATIONS_PER_POINT = 100;
 
 type TimeQuery = { from?: string | null | undefined; to?: string | null | undefined };
-type SortedByUsage = 'last_seen_at' | 'calls' | 'errors' | 'tokens';
+type SortedByUsage = 'last_seen_at' | 'calls' | 'errors' | 'tokens' | 'cost';
 type AgentQuery = TimeQuery & {
   declared?: boolean | null | undefined;
   text?: string | null | undefined;
@@ -93,7 +93,8 @@ function sortable(agents: KnownAgent[]): KnownAgent[] {
 function rankOf(agent: KnownAgent, activity: AgentActivity | undefined, sort: SortedByUsage): string {
   if (sort === 'last_seen_at') return latest([agent.lastObservedAt, activity?.lastCallAt ?? null]) ?? '';
   const { calls, errors, inputTokens, outputTokens } = activity?.sums ?? noSums();
-  const value = { calls, errors, tokens: inputTokens + outputTokens }[sort];
+  const cost = activity?.cost.rank() ?? 0;
+  const value = { calls, errors, tokens: inputTokens + outputTokens, cost }[sort];
   return String(value).padStart(17, '0');
 }
 

@@ -12,7 +12,7 @@ import { findUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
-import { endMembership, holdsRole } from '../memberships/service.ts';
+import { endMembership, holdsRole, mayLift } from '../memberships/service.ts';
 import { endKey } from '../service-account-keys/end-key.ts';
 import { requireChangeableAccount } from '../service-accounts/service.ts';
 import { endPlatformAdministrator } from '../users/platform-administrators.ts';
@@ -105,7 +105,7 @@ async function revokeMembership(revocation: Revocation, access: DerivedAccess): 
   const place = { tenantId: access.tenantId ?? '', subTenantId: access.subTenantId };
   const { ctx, trx, record, now, scopes } = revocation;
   const membership = await findMembership(trx, scopes.membership, place, id);
-  if (!membership || !holdsRole(ctx, membership, membership.role)) return false;
+  if (!membership || !holdsRole(ctx, membership, membership.role) || !mayLift(ctx, membership)) return false;
   const { tenantId, subTenantId } = membership;
   if (subTenantId === null) {
     const alone = await findTenantOwnedOnlyBy(trx, [{ tenantId, subTenantId }], id);

@@ -1,3 +1,4 @@
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type {
   AddedItem,
@@ -16,6 +17,8 @@ export type Comparison = {
   removed: string[];
   /** Would become missing, but stay as they are until a person confirms it, see {@link isDoubtful}. */
   held: string[];
+  /** The kinds of the held items. */
+  doubtful: DoubtfulKind[];
   /** To be retired: pending until now, and not listed any more, so nothing is left to decide. */
   withdrawn: string[];
   /** Those of the updated ones that wait for a decision from now on, or whose definition changed while they waited. */
@@ -28,6 +31,9 @@ export type Comparison = {
   noLongerListed: string[];
 };
 
+/** A kind of which a listing has none, or less than half, of the available items that earlier syncs found. */
+export type DoubtfulKind = { kind: InventoryKind; heldCount: number; keptCount: number };
+
 /** Items that are compared before the event loop gets a turn, because the attributes of each may be long. */
 const BATCH_SIZE = 100;
 
@@ -38,7 +44,8 @@ const BATCH_SIZE = 100;
  *   retired item that disappeared and is listed again is pending: a person is asked whether to restore it.
  * - A new item with the definition of one item that is not listed any more is renamed. Retired items are not considered.
  * - An item that is not listed any more becomes missing if a sync found it before. An item that a person declared and no sync
- *   ever found keeps its status. If too many would become missing at once, none of them does, see {@link isDoubtful}.
+ *   ever found keeps its status. If too many of a kind would become missing at once, none of that kind does, see
+ *   {@link isDoubtful}.
  * - An item without a digest takes the listed one. A digest other than the accepted one is drift: the item keeps everything
  *   that was accepted, and the listed definition is stored beside it until a person accepts it or the provider reverts it.
  *   A pending item takes the listed definition at once, because nothing of it was accepted.
@@ -51,13 +58,15 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
     updated: [],
     removed: [],
     held: [],
+    doubtful: [],
     withdrawn: [],
     undecided: [],
     unchanged: [],
     newlyListed: [],
     noLongerListed: [],
   };
-  let keptCount = 0;
+  const keptCounts = new Map<InventoryKind, number>();
+  const removed = new Map<InventoryKind, string[]>();
   const formerNames = new Map<string, string | null>();
   for await (const batch of inBatches(known, BATCH_SIZE)) {
     for (const item of batch) {
@@ -65,7 +74,7 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
       const again = found.get(key);
       if (again) {
         found.delete(key);
-        if (item.status === 'available') keptCount += 1;
+        if (item.status === 'available') keptCounts.set(item.kind, (keptCounts.get(item.kind) ?? 0) + 1);
         const change = changeOf(item, again, now);
         if (Object.keys(change).length > 0) {
           const { id } = item;
@@ -85,7 +94,11 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
           formerNames.set(definition, formerNames.has(definition) ? null : item.name);
         }
         const isOfKind = listing.kinds.includes(item.kind);
-        if (isOfKind && item.status === 'available' && item.confirmed) result.removed.push(item.id);
+        if (isOfKind && item.status === 'available' && item.confirmed) {
+          const ofKind = removed.get(item.kind);
+          if (ofKind === undefined) removed.set(item.kind, [item.id]);
+          else ofKind.push(item.id);
+        }
         if (isOfKind && item.status === 'pending') result.withdrawn.push(item.id);
       }
     }
@@ -95,16 +108,20 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
     const renamedFrom = (definition !== null && formerNames.get(definition)) || null;
     result.added.push({ ...item, renamedFrom });
   }
-  if (isDoubtful({ keptCount, removedCount: result.removed.length })) {
-    result.held = result.removed;
-    result.removed = [];
+  for (const [kind, ids] of removed) {
+    const keptCount = keptCounts.get(kind) ?? 0;
+    if (isDoubtful({ keptCount, removedCount: ids.length })) {
+      result.held.push(...ids);
+      result.doubtful.push({ kind, heldCount: ids.length, keptCount });
+    } else result.removed.push(...ids);
   }
   return result;
 }
 
 /**
- * Whether a listing has none, or less than half, of the available items that earlier syncs found. A server that starts, or that lost
- * its database, answers like that, and what it lists is no reason to give up the items.
+ * Whether a listing has none, or less than half, of the available items of a kind that earlier syncs found. A server that starts, or
+ * that lost its database, answers like that, and what it lists is no reason to give up the items. Each kind counts for itself, because
+ * a server can lose its tools and keep its prompts.
  */
 function isDoubtful({ keptCount, removedCount }: { keptCount: number; removedCount: number }): boolean {
   return removedCount > keptCount;

@@ -12,6 +12,7 @@ import type { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { reconcileCredential, reconcileRemovals } from '../../governance/rules/reconcile.ts';
 import { fetchListing, ListingFailed, type SyncableProvider, type SyncServices } from './attempts.ts';
+import type { DoubtfulKind } from './compare.ts';
 import type { Listing } from './listing.ts';
 import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
@@ -128,7 +129,8 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     if (!current || isOutdated(current, provider))
       throw new SyncInterrupted('the provider was changed in the meantime');
     const { tenantLimits } = services;
-    const counts = await writeListing(trx, record, { provider: current, listing, unchangedCount, tenantLimits }, now);
+    const written = await writeListing(trx, record, { provider: current, listing, unchangedCount, tenantLimits }, now);
+    const { doubtful, ...counts } = written;
     const { length } = listing.items;
     const progress = { phase: 'written', done: length, total: length };
     const note = summaryOf(counts, listing);
@@ -136,7 +138,7 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     const isMine = await endSyncTask(trx, scope, taskId, end, now);
     // Rolls back what was written.
     if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
-    const outcome = { ...healthOf(counts, listing), mcp: mcpAfter(current, listing, now) };
+    const outcome = { ...healthOf(doubtful, listing), mcp: mcpAfter(current, listing, now) };
     await markSynced(trx, scope, provider.id, outcome, now);
     await reviewHeaderChecks(trx, current, outcome.mcp, now);
     if (current.syncIntervalSeconds !== null) {
@@ -184,11 +186,14 @@ async function reviewHeaderChecks(trx: Database, provider: Provider, after: Prov
 type Counts = Pick<InventorySync, 'added' | 'pending' | 'updated' | 'removed' | 'held' | 'unchanged'>;
 
 /** What a sync says about the provider. */
-function healthOf({ held, unchanged, updated }: Counts, listing: Listing): Pick<Provider, 'health' | 'healthReason'> {
-  if (held === 0) return { health: 'healthy', healthReason: notTaken(listing) };
-  const found = unchanged + updated;
-  const healthReason = `the last sync found ${found === 0 ? 'none' : `only ${found}`} of the ${held + found} items that it found before`;
-  return { health: 'doubtful', healthReason };
+function healthOf(doubtful: readonly DoubtfulKind[], listing: Listing): Pick<Provider, 'health' | 'healthReason'> {
+  if (doubtful.length === 0) return { health: 'healthy', healthReason: notTaken(listing) };
+  const found = doubtful.map(({ kind, heldCount, keptCount }) => {
+    const before = heldCount + keptCount;
+    const what = before === 1 ? `one ${kind}` : `${before} ${kind}s`;
+    return `${keptCount === 0 ? 'none' : `only ${keptCount}`} of the ${what}`;
+  });
+  return { health: 'doubtful', healthReason: `the last sync found ${found.join(' and ')} that it found before` };
 }
 
 /** Which parts of a listing a sync could not take. Null if it took all. */

@@ -19,7 +19,7 @@ import { reopenDecisions } from '../../governance/observations/reopen-decisions.
 import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
 import { type BlockCandidates, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
-import { compare } from './compare.ts';
+import { compare, type DoubtfulKind } from './compare.ts';
 import type { Listing } from './listing.ts';
 
 type Counts = Pick<InventorySync, 'added' | 'pending' | 'updated' | 'removed' | 'held' | 'unchanged'>;
@@ -65,10 +65,10 @@ export async function writeListing(
   record: (change: AuditedChange) => void,
   { provider, listing, unchangedCount, tenantLimits }: Written,
   now: Date,
-): Promise<Counts> {
+): Promise<Counts & { doubtful: DoubtfulKind[] }> {
   const scope = scopeOf(provider);
   if (unchangedCount !== null)
-    return { added: 0, pending: 0, updated: 0, removed: 0, held: 0, unchanged: unchangedCount };
+    return { added: 0, pending: 0, updated: 0, removed: 0, held: 0, doubtful: [], unchanged: unchangedCount };
   const comparison = await compare(await knownItems(trx, provider), listing, now);
   const { added, updated, removed, held, withdrawn, undecided, unchanged, newlyListed, noLongerListed } = comparison;
   // The first sync declares what the provider offers. It stays the first one after a change of the base URL, because another
@@ -106,6 +106,7 @@ export async function writeListing(
     updated: updated.length,
     removed: removed.length + withdrawn.length,
     held: held.length,
+    doubtful: comparison.doubtful,
     unchanged: unchanged.length,
   };
 }

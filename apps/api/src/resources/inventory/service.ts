@@ -14,7 +14,7 @@ import {
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, changedFields, deletedFields } from '../../platform/audit/audited-write.ts';
 import { requireProvider } from '../providers/service.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
 import { reevaluateItems, reevaluateRemovedItem } from '../../governance/observations/reevaluate.ts';
@@ -92,7 +92,8 @@ export async function removeItem(ctx: CallerContext, path: Path): Promise<Invent
     const { provider, item } = await requireItem(ctx, trx, path);
     await deleteInventoryItem(trx, scopeOf(provider), item.id);
     const candidates = await reevaluateRemovedItem(trx, provider, item, now);
-    record({ place: provider, target: { type: 'inventory_item', id: item.id } });
+    const changed = deletedFields(item, ['kind', 'name', 'status', 'schemaDigest']);
+    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
     await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     return item;
   });

@@ -4,6 +4,7 @@ import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
+import { endedFields } from './service.ts';
 
 const BATCH_SIZE = 100;
 
@@ -16,7 +17,8 @@ export function removeExpiredInvitations(
       const expired = await listExpiredInvitations(trx, EVERYWHERE, most, now);
       for (const membership of expired) {
         await deleteMembership(trx, scopeOf(membership), membership);
-        record({ place: membership, target: { type: 'membership', id: membership.userId } });
+        const target = { type: 'membership', id: membership.userId };
+        record({ place: membership, target, changed: endedFields(membership) });
       }
       return expired.length;
     }),

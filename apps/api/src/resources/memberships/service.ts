@@ -30,7 +30,8 @@ import { requireUserCaller } from '../../auth/authorize.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { isSelf, scopesAt } from '../../auth/principal.ts';
 import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts';
-import { auditedWrite, type AuditedChange, changedFields } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, type AuditedChange, changedFields, deletedFields } from '../../platform/audit/audited-write.ts';
+import type { ChangedFields } from '../../platform/audit/kept-values.ts';
 import { ApiError, duplicateKeyAs, notFound, requireFound, valueError } from '../../platform/errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../../auth/context.ts';
@@ -94,17 +95,18 @@ export async function changeMembership(
   return auditedWrite(ctx, async (trx, record, now) => {
     const membership = await requireMembership(ctx, trx, path, query);
     const { role = membership.role, status = membership.status } = body;
-    const changed = changedFields(membership, { role, status });
+    const suspendedBy = suspendedByAfter(ctx, membership, body.status);
+    const changed = changedFields(membership, { role, status, suspendedBy });
     if (changed.length === 0) return membership;
     requireHoldsRole(ctx, membership, membership.role);
     requireHoldsRole(ctx, membership, role);
     if (membership.role === 'owner') await requireOtherOwner(trx, membership);
-    const isSuspended = status === 'suspended';
-    if (status !== membership.status) {
+    if (changed.includes('status') || changed.includes('suspendedBy')) {
       if (membership.status === 'pending') {
         throw valueError(['body', 'status'], 'a pending membership cannot be suspended: withdraw it instead', status);
       }
-      const suspended = await setSuspended(trx, ctx.reach, membership, { isSuspended, now });
+      if (suspendedBy === null) requireMayLift(ctx, membership);
+      const suspended = await setSuspended(trx, ctx.reach, membership, { suspendedBy, now });
       requireFound(suspended, 'membership_not_found');
     }
     // A caller who changes an invitation becomes its inviter.
@@ -117,10 +119,10 @@ export async function changeMembership(
         : await updateMembership(trx, ctx.reach, membership, { role, ...by }, now),
       'membership_not_found',
     );
-    if (!isPending && (isSuspended || losesSessions(membership.role, role))) {
+    if (!isPending && (suspendedBy !== null || losesSessions(membership.role, role))) {
       await revokeSessionsOfPrincipal(trx, scopeOf(membership), `user:${membership.userId}`, now);
     }
-    const after = { ...updated, role, status };
+    const after = { ...updated, role, status, suspendedBy };
     record({
       place: membership,
       target: targetOf(membership),
@@ -136,6 +138,7 @@ export async function removeMembership(ctx: CallerContext, path: Path, query: Qu
     const isOwnMembership = isSelf(ctx.principal, path.user_id);
     const membership = await requireOwnOrMembership(ctx, trx, path, query);
     if (!isOwnMembership) requireHoldsRole(ctx, membership, membership.role);
+    requireMayLift(ctx, membership);
     await requireOtherOwner(trx, membership);
     await endMembership(trx, record, membership, now);
     return membership;
@@ -153,7 +156,12 @@ export async function endMembership(
   // A pending membership opened no sessions: those that the user has there come from another membership.
   if (membership.status !== 'pending') await revokeSessionsOfPrincipal(trx, scope, `user:${membership.userId}`, now);
   await deleteMembership(trx, scope, membership);
-  record({ place: membership, target: targetOf(membership) });
+  record({ place: membership, target: targetOf(membership), changed: endedFields(membership) });
+}
+
+/** What the audit says of a membership that ends. */
+export function endedFields(membership: Membership): ChangedFields {
+  return deletedFields(membership, ['role', 'status', 'suspendedBy', 'acceptedAt']);
 }
 
 /** Accepts an invitation of the caller. From now on the caller holds its role. */
@@ -270,6 +278,31 @@ async function removeUnacceptable(trx: Database, place: TenantPlace, userId: str
 
 function isExpired({ expiresAt }: Membership, now: Date): boolean {
   return expiresAt !== null && expiresAt <= now.toISOString();
+}
+
+/** Who suspended a membership after a change of its status. A platform administrator takes over the suspension of a tenant. */
+function suspendedByAfter(
+  { principal }: CallerContext,
+  { suspendedBy }: Membership,
+  status: UpdateMembershipInput['status'],
+): Membership['suspendedBy'] {
+  if (status === undefined) return suspendedBy;
+  if (status === 'active') return null;
+  return principal.platformAdministrator ? 'platform' : (suspendedBy ?? 'tenant');
+}
+
+/** Whether the caller may end a suspension, or remove the membership, after which the person could be invited again. */
+export function mayLift({ principal }: CallerContext, { suspendedBy }: Pick<Membership, 'suspendedBy'>): boolean {
+  return suspendedBy !== 'platform' || principal.platformAdministrator;
+}
+
+/** @throws 403 if the platform suspended the membership, and the caller is no platform administrator */
+function requireMayLift(ctx: CallerContext, membership: Membership): void {
+  if (mayLift(ctx, membership)) return;
+  throw new ApiError(
+    'suspended_by_platform',
+    'A platform administrator suspended this membership. Ask one to end the suspension.',
+  );
 }
 
 /** Whether a change of role takes away a scope that the user's open sessions depend on. */

@@ -13,8 +13,18 @@ import { covers } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { existingPlace } from '../../auth/places.ts';
-import { auditedWrite, changedFields } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, changedFields, deletedFields } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
+
+/** What the audit says of a price that is deleted. */
+const FIELDS = [
+  'modelPattern',
+  'validFrom',
+  'inputPrice',
+  'outputPrice',
+  'cacheReadPrice',
+  'cacheWritePrice',
+] as const satisfies readonly (keyof Price)[];
 
 /** Sets a price, or replaces the one of the same owner, pattern and day. */
 export async function setPrice(ctx: CallerContext, body: SetPriceInput): Promise<Price> {
@@ -41,7 +51,8 @@ export async function deletePrice(ctx: CallerContext, id: string): Promise<Price
     const found = requireFound(await findPrice(trx, scope, id), 'price_not_found');
     if (found.tenantId === null) requirePlatformAdministrator(ctx);
     const deleted = requireFound(await deletePriceRow(trx, scope, id), 'price_not_found');
-    record({ place: placeOf(deleted), target: { type: 'price', id } });
+    const changed = deletedFields(deleted, FIELDS);
+    record({ place: placeOf(deleted), target: { type: 'price', id }, changed });
     return deleted;
   });
 }

@@ -3,7 +3,7 @@ import { holdsPlatformAdministrator, markTenantDeleted } from '@quartermaster/db
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import type { CallerContext } from '../../auth/context.ts';
-import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, deletedFields } from '../../platform/audit/audited-write.ts';
 import { BOOTSTRAP_PLACE } from '../../platform/bootstrap-place.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { requireTenant } from './service.ts';
@@ -28,7 +28,8 @@ export async function deleteTenant(ctx: CallerContext, id: string): Promise<Tena
     }
     await markTenantDeleted(trx, id, now);
     ctx.services.erasures.note(trx);
-    record({ place: { tenantId: id, subTenantId: null }, target: { type: 'tenant', id } });
+    const changed = deletedFields(tenant, ['settings']);
+    record({ place: { tenantId: id, subTenantId: null }, target: { type: 'tenant', id }, changed });
     return tenant;
   });
 }

@@ -48,10 +48,14 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await deleteIdentitiesOfUser(trx, id);
     const erased = requireFound(await eraseUser(trx, id, now), 'user_not_found');
     ctx.services.erasures.note(trx);
-    recordAt(record, memberships, {
-      target: { type: 'user', id },
-      changed: { fields: ['status'], before: user, after: erased },
-    });
+    const target = { type: 'user', id } as const;
+    const changed = { fields: ['status'], before: user, after: erased };
+    if (memberships.length === 0) record({ place: null, target, changed });
+    for (const { tenantId, subTenantId, role } of memberships) {
+      // The event at each place says which role ended there.
+      const ended = { fields: ['role', 'status'], before: { ...user, role }, after: erased };
+      record({ place: { tenantId, subTenantId }, target, changed: ended });
+    }
     return erased;
   });
 }
@@ -98,13 +102,20 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
   });
 }
 
-type Held = TenantPlace & { role: User['memberships'][number]['role'] };
+type Held = TenantPlace & Pick<User['memberships'][number], 'role'>;
 
 /** @throws 403 unless the caller may delete the user */
-function requireControl(ctx: CallerContext, user: User, memberships: readonly Held[]): void {
+function requireControl(
+  ctx: CallerContext,
+  user: User,
+  memberships: readonly (Held & Pick<User['memberships'][number], 'suspendedBy'>)[],
+): void {
   if (user.platformAdministrator) requirePlatformAdministrator(ctx);
   if (!mayControl(ctx, user, memberships))
     throw new ApiError('user_out_of_reach', 'The user has memberships outside your reach.');
+  // A deletion would end what the platform imposed, because the email can be invited again.
+  const isBanned = user.status === 'disabled' || memberships.some(({ suspendedBy }) => suspendedBy === 'platform');
+  if (isBanned) requirePlatformAdministrator(ctx);
 }
 
 /**

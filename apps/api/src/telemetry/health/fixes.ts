@@ -4,6 +4,8 @@ import type { StoredKeyTelemetry } from '@quartermaster/db/repositories/account-
 const FIXES: Record<TelemetryProblemReason, string> = {
   credentials_invalid:
     'Create or rotate the key, or enable its account, and put the new key into the headers of the exporter.',
+  key_secret_wrong:
+    'Copy the whole key into the headers of the exporter, without quotation marks or spaces. If it is lost, rotate it. If no agent of yours uses this key, someone else tried its id: the server log has the address.',
   scope_missing: 'Create a key with the scope traces:write, and put it into the headers of the exporter.',
   ingest_tenant_ambiguous: 'Send with the key of a service account, which belongs to exactly one tenant.',
   rate_limited:

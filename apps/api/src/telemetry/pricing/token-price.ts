@@ -48,15 +48,24 @@ export class CostSum {
   /** The cost to answer. Null if there are no model calls. */
   toCost(): Cost | null {
     if (!this.#hasModelCalls) return null;
-    const rounded = Number((this.#amount + MILLION / 2n) / MILLION);
     return {
-      microUsd: this.#isPriced ? Math.min(rounded, Number.MAX_SAFE_INTEGER) : null,
+      microUsd: this.#isPriced ? this.#rounded() : null,
       unpricedCalls: Math.min(this.#unpricedCalls, Number.MAX_SAFE_INTEGER),
       prices: [...(this.#matches ?? [])]
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
         .slice(0, MAX_MATCHED_PRICES)
         .map(([, match]) => match),
     };
+  }
+
+  /** What costs are sorted by: 0 without model calls, 1 without a price, and above that the higher, the more was spent. */
+  rank(): number {
+    if (!this.#hasModelCalls) return 0;
+    return this.#isPriced ? Math.min(this.#rounded() + 2, Number.MAX_SAFE_INTEGER) : 1;
+  }
+
+  #rounded(): number {
+    return Math.min(Number((this.#amount + MILLION / 2n) / MILLION), Number.MAX_SAFE_INTEGER);
   }
 
   #addMatch(match: MatchedPrice): void {

@@ -225,6 +225,7 @@ function isAfter(group: Group, reference: Group | Position, sort: Sort): boolean
 function valueOf(entry: Group | Position, sort: Sort): number {
   if (!('usage' in entry)) return entry.value;
   if (sort === null) return 0;
+  if (sort === 'cost') return entry.cost.rank();
   const { inputTokens, outputTokens } = entry.usage;
   return sort === 'tokens' ? inputTokens + outputTokens : entry.usage[sort];
 }

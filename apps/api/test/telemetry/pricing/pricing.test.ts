@@ -16,6 +16,7 @@ describe('list prices', () => {
     ['gcp.gemini', 'gemini-2.5-pro', 'google/gemini-2.5-pro'],
     ['azure.ai.openai', 'gpt-5', 'azure/gpt-5'],
     ['mistral_ai', 'mistral-large', 'mistral/mistral-large'],
+    ['groq', 'llama-3.3-70b-versatile', 'groq/llama-3.3-70b-versatile'],
     // A gateway of the company: the model tells the vendor.
     ['llm-gateway', 'gpt-5', 'openai/gpt-5'],
     ['llm-gateway', 'openai/gpt-5', 'openai/gpt-5'],

@@ -76,7 +76,7 @@ const COLUMNS: Column<Agent>[] = [
   ...Object.values(usageColumns(({ usage }: Agent) => usage)),
 ];
 
-const ORDERS = { last: 'last_seen_at', calls: 'calls', errors: 'errors', tokens: 'tokens' };
+const ORDERS = { last: 'last_seen_at', calls: 'calls', errors: 'errors', tokens: 'tokens', cost: 'cost' };
 
 type AgentSort = NonNullable<NonNullable<NonNullable<Parameters<typeof listAgents>[0]>['query']>['sort']>;
 

@@ -181,7 +181,8 @@ type MembershipLineProps = { membership: User['memberships'][number]; userId: st
 
 /** A membership, and its suspension: the person then has no rights in this place alone. */
 function MembershipLine({ membership, userId, name }: MembershipLineProps): ReactNode {
-  const { tenantId, subTenantId, role, status } = membership;
+  const { tenantId, subTenantId, role, status, suspendedBy } = membership;
+  const me = useMe();
   const [isAsking, setIsAsking] = useState(false);
   const place = { tenantId, subTenantId };
   const change = useAction({
@@ -203,7 +204,9 @@ function MembershipLine({ membership, userId, name }: MembershipLineProps): Reac
       </Link>
       <Tag>{role}</Tag>
       {status === 'pending' && <StateMark state="invited" />}
-      {status === 'suspended' && <StateMark state="suspended" />}
+      {status === 'suspended' && (
+        <StateMark state={suspendedBy === 'platform' ? 'suspended by the platform' : 'suspended'} />
+      )}
       {status !== 'pending' && (
         <ActionButton
           scope="memberships:write"
@@ -212,6 +215,11 @@ function MembershipLine({ membership, userId, name }: MembershipLineProps): Reac
           color="gray"
           size="compact-xs"
           isDanger={status === 'active'}
+          disabledReason={
+            suspendedBy === 'platform' && !me.platformAdministrator
+              ? 'The platform suspended it, so only a platform administrator ends the suspension.'
+              : null
+          }
           onClick={() => (status === 'active' ? setIsAsking(true) : change.mutate('active'))}
         >
           {status === 'active' ? 'Suspend' : 'End suspension'}

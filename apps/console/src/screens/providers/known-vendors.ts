@@ -19,10 +19,19 @@ export const KNOWN_VENDORS: readonly KnownVendor[] = [
     credentialHeader: 'x-api-key',
   },
   { label: 'DeepSeek', name: 'deepseek', baseUrl: 'https://api.deepseek.com', headers: [] },
+  {
+    label: 'Gemini',
+    name: 'gcp.gemini',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    headers: [],
+  },
   { label: 'Groq', name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', headers: [] },
   { label: 'Mistral', name: 'mistral_ai', baseUrl: 'https://api.mistral.ai/v1', headers: [] },
+  // On the machine of the service. A sync of it needs QM_ALLOW_PRIVATE_ADDRESSES.
+  { label: 'Ollama', name: 'ollama', baseUrl: 'http://localhost:11434/v1', headers: [] },
   { label: 'OpenAI', name: 'openai', baseUrl: 'https://api.openai.com/v1', headers: [] },
   { label: 'OpenRouter', name: 'openrouter', baseUrl: 'https://openrouter.ai/api/v1', headers: [] },
+  { label: 'Together', name: 'together_ai', baseUrl: 'https://api.together.xyz/v1', headers: [] },
   { label: 'xAI', name: 'x_ai', baseUrl: 'https://api.x.ai/v1', headers: [] },
 ];
 

@@ -40,7 +40,7 @@ const GROUPINGS = {
 
 const VIEWS = Object.entries(GROUPINGS).map(([value, { label }]) => ({ value, label }));
 
-const ORDERS = { calls: 'calls', errors: 'errors', tokens: 'tokens' };
+const ORDERS = { calls: 'calls', errors: 'errors', tokens: 'tokens', cost: 'cost' };
 
 /** The parameters of the address that limit the usage to what a row stands for. */
 const LIMITS = ['kind', 'provider', 'name', 'agent', 'account'] as const;

@@ -67,6 +67,7 @@ async function createMemberships(db: Schema): Promise<void> {
     .addColumn('role_granted_by', 'text')
     .addColumn('role_granted_by_key', 'text')
     .addColumn('suspended_at', 'text')
+    .addColumn('suspended_by', 'text')
     .addPrimaryKeyConstraint('memberships_key', ['tenant_id', 'user_id', 'sub_tenant_id'])
     .execute();
   const index = indexesOn(db, 'memberships');
