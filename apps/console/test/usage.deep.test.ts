@@ -116,7 +116,7 @@ test('a price is set in a form that names a wrong amount, costs are computed wit
     },
   ]);
   const [all] = await usage('kind=model');
-  expect(all?.cost.prices).toEqual([{ source: 'tenant', id: items[0].id, version: null }]);
+  expect(all?.cost?.prices).toEqual([{ source: 'tenant', id: items[0].id, version: null }]);
 
   const table = page.getByRole('table', { name: 'Prices' });
   await table.getByText('$2.50').waitFor();

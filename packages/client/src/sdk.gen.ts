@@ -1494,7 +1494,7 @@ export const decideAccess = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Check a session, for a reverse proxy
  *
- * Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method. The credential is the token of a session of this gateway, in `X-Quartermaster-Session` or as a Bearer token in `Authorization`.
+ * Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method, and any path below it that names no provider. The credential is the token of a session of this gateway, in `X-Quartermaster-Session` or as a Bearer token in `Authorization`.
  */
 export const authorizeSession = <ThrowOnError extends boolean = false>(options: Options<AuthorizeSessionData, ThrowOnError>): RequestResult<AuthorizeSessionResponses, AuthorizeSessionErrors, ThrowOnError> => (options.client ?? client).get<AuthorizeSessionResponses, AuthorizeSessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],

@@ -1613,7 +1613,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'channel_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'suspended_by_platform' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'channel_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -14538,6 +14538,10 @@ export type AuthorizeSessionErrors = {
      */
     401: Problem;
     /**
+     * `name_missing` (The request names nothing to decide).
+     */
+    403: Problem;
+    /**
      * `rate_limited` (Too many requests).
      */
     429: Problem;
@@ -14630,7 +14634,7 @@ export type AuthorizeModelCallErrors = {
      */
     401: Problem;
     /**
-     * `not_granted` (Not granted), `provider_not_listed` (The gateway lists no such provider), `name_missing` (The request names nothing to decide), `header_repeated` (Header sent twice), `body_incomplete` (Body not whole).
+     * `not_granted` (Not granted), `provider_not_listed` (The gateway lists no such provider), `name_missing` (The request names nothing to decide), `header_repeated` (Header sent twice), `body_incomplete` (Body not whole), `headers_differ` (Headers and body differ).
      */
     403: Problem;
     /**

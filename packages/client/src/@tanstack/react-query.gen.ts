@@ -2086,7 +2086,7 @@ export const authorizeSessionQueryKey = (options: Options<AuthorizeSessionData>)
 /**
  * Check a session, for a reverse proxy
  *
- * Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method. The credential is the token of a session of this gateway, in `X-Quartermaster-Session` or as a Bearer token in `Authorization`.
+ * Forward authentication that checks only the session: 200 without a body, or 401. It accepts any method, and any path below it that names no provider. The credential is the token of a session of this gateway, in `X-Quartermaster-Session` or as a Bearer token in `Authorization`.
  */
 export const authorizeSessionOptions = (options: Options<AuthorizeSessionData>) => queryOptions<unknown, AuthorizeSessionError, unknown, ReturnType<typeof authorizeSessionQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
