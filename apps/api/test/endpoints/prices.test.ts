@@ -147,7 +147,7 @@ describe('the cost of usage', () => {
     };
     for (const limit of [1, 2, 100]) {
       const usage = await listed(`/v1/usage?group_by=name&sort=cost&limit=${limit}`);
-      expect(usage.map(({ name, cost }) => [name, cost && cost.microUsd, cost && cost.unpricedCalls])).toEqual([
+      expect(usage.map(({ name, cost }) => [name, cost?.microUsd ?? null, cost?.unpricedCalls ?? null])).toEqual([
         ['gpt-5', 11_250, 0],
         ['gpt-5-nano', 150, 0],
         ['free', 0, 0],

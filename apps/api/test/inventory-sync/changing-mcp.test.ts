@@ -59,9 +59,10 @@ async function itemOf({ id }: Body, name: string): Promise<Body> {
 test('a tool that appears is added, one that disappears becomes missing, and one that returns is available again', async () => {
   const { tools, prompts, peer } = await changingServer();
   const provider = await providerAt(peer.url);
-  tools['search'] = SEARCH;
+  // Half of the tools stay, so that no person is asked whether the other half is gone.
+  Object.assign(tools, { search: SEARCH, kept: SEARCH });
   prompts.add('review');
-  expect(await sync(provider)).toMatchObject({ added: 3, updated: 0, removed: 0, unchanged: 0 });
+  expect(await sync(provider)).toMatchObject({ added: 4, updated: 0, removed: 0, unchanged: 0 });
   expect(await itemOf(provider, 'docs://readme')).toMatchObject({
     kind: 'resource',
     title: 'readme',
@@ -73,27 +74,32 @@ test('a tool that appears is added, one that disappears becomes missing, and one
   tools['write'] = WRITE;
   delete tools['search'];
   server.travel(1000);
-  expect(await sync(provider)).toMatchObject({ added: 1, updated: 0, removed: 1, unchanged: 2 });
+  expect(await sync(provider)).toMatchObject({ added: 1, updated: 0, removed: 1, unchanged: 3 });
   const gone = await itemOf(provider, 'search');
   expect(gone).toMatchObject({ id: first.id, status: 'missing', lastSeenAt: first.lastSeenAt });
 
   server.travel(1000);
-  expect(await sync(provider)).toMatchObject({ added: 0, updated: 0, removed: 0, unchanged: 3 });
+  expect(await sync(provider)).toMatchObject({ added: 0, updated: 0, removed: 0, unchanged: 4 });
   tools['search'] = SEARCH;
   server.travel(1000);
-  expect(await sync(provider)).toMatchObject({ added: 0, updated: 1, removed: 0, unchanged: 3 });
+  expect(await sync(provider)).toMatchObject({ added: 0, updated: 1, removed: 0, unchanged: 4 });
   const back = await itemOf(provider, 'search');
   expect(back).toMatchObject({ id: first.id, status: 'available', schemaDigest: first.schemaDigest, drift: null });
   expect(back.lastSeenAt > first.lastSeenAt).toBe(true);
 });
 
-test('items become missing if the server no longer announces their capability', async () => {
+test('items become missing if the server no longer announces their capability, and a person confirms that', async () => {
   const { prompts, peer } = await changingServer();
   const provider = await providerAt(peer.url);
   prompts.add('review');
   await sync(provider);
   prompts.clear();
-  expect(await sync(provider)).toMatchObject({ removed: 1, unchanged: 1 });
+  expect(await sync(provider)).toMatchObject({ removed: 0, held: 1, unchanged: 1 });
+  expect(await itemOf(provider, 'review')).toMatchObject({ kind: 'prompt', status: 'available' });
+  const path = `/v1/providers/${provider.id}/recommendations`;
+  const { items } = await server.ok('GET', `${path}?status=open&kind=confirm_removals`, { as: server.admin });
+  const body = { recommendationIds: [items[0].id] };
+  await server.ok('POST', `${path}/apply`, { as: server.admin, body });
   expect(await itemOf(provider, 'review')).toMatchObject({ kind: 'prompt', status: 'missing' });
 });
 
@@ -161,13 +167,13 @@ test('a change of only the title is drift, for tools, prompts and resources', as
 test('a sync fills in missing fields of declared items and keeps the others; an item that no sync found stays available', async () => {
   const { tools, peer } = await changingServer();
   const provider = await providerAt(peer.url);
-  tools['search'] = SEARCH;
+  Object.assign(tools, { search: SEARCH, write: WRITE });
   const declare = (body: object) =>
     server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as: server.admin, body: { kind: 'tool', ...body } });
   await declare({ name: 'search', title: 'Our own title' });
   await declare({ name: 'planned' });
   server.travel(1000);
-  expect(await sync(provider)).toMatchObject({ added: 1, updated: 1, removed: 0 });
+  expect(await sync(provider)).toMatchObject({ added: 2, updated: 1, removed: 0 });
   const found = await itemOf(provider, 'search');
   expect(found).toMatchObject({ source: 'manual', title: 'Our own title', description: 'Searches', drift: null });
   expect(found.schemaDigest).toMatch(/^sha256:/);
