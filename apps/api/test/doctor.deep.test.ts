@@ -1,12 +1,14 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { freePort } from '@quartermaster/db/testing/free-port.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding } from '../src/commands/doctor/finding.ts';
 import { runDoctor } from '../src/commands/doctor/run-doctor.ts';
+import { ROOT } from '../src/config.ts';
+import { startNginx } from './gateway-decisions/proxies/start.ts';
 import { runInProcess } from './support/command.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { databaseServedOnce, startService } from './support/start.ts';
@@ -279,6 +281,8 @@ test('of a healthy server, it fails nothing, says for what the key is valid, and
     version: 'ok',
     headers: 'ok',
     'large bodies': 'ok',
+    streams: 'ok',
+    'request bodies': 'ok',
     key: 'ok',
     traces: 'ok',
     telemetry: 'warning',
@@ -288,6 +292,50 @@ test('of a healthy server, it fails nothing, says for what the key is valid, and
   expect(findings).toContainEqual(
     expect.objectContaining({ found: expect.stringContaining('a platform administrator') }),
   );
+});
+
+/** nginx with the lines of the documentation, in front of a service. */
+async function documentedNginx(target: string, change: (text: string) => string): Promise<string | null> {
+  const page = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+  const [, documented = ''] = /^```nginx\n(upstream .*?)^```/ms.exec(page) ?? [];
+  return startNginx((address) =>
+    change(documented)
+      .replace('127.0.0.1:8080', new URL(target).host)
+      // Without a certificate.
+      .replace('listen 443 ssl http2;', `listen ${address};`),
+  );
+}
+
+test('behind nginx, configured as documented, it fails nothing; it says that nginx collects bodies of requests', async ({
+  skip,
+}) => {
+  const target = await service();
+  const url =
+    (await documentedNginx(target, (text) => text)) ?? skip('nginx is not installed: apt-get install nginx-light');
+  const { code, findings } = await diagnose({}, '--url', url);
+  expect(code).toBe(0);
+  const found = Object.fromEntries(findings.map((finding) => [finding.check, finding.found]));
+  expect(found['streams']).toBe('streams of events are passed on as they come');
+  expect(found['request bodies']).toMatch(/^a proxy collects bodies before it passes them on/);
+  const passing = (text: string) => text.replace('proxy_pass', 'proxy_request_buffering off; proxy_pass');
+  const other = (await documentedNginx(target, passing)) ?? '';
+  const { findings: passed } = await diagnose({}, '--url', other);
+  expect(passed).toContainEqual(
+    expect.objectContaining({ check: 'request bodies', found: 'bodies of requests are passed on as they come' }),
+  );
+});
+
+test('behind nginx that collects streams, it says so, and what to change', async ({ skip }) => {
+  const collecting = (text: string) =>
+    text
+      .replace('proxy_http_version 1.1;', '')
+      .replace('proxy_pass', 'proxy_ignore_headers X-Accel-Buffering; proxy_pass');
+  const url =
+    (await documentedNginx(await service(), collecting)) ?? skip('nginx is not installed: apt-get install nginx-light');
+  const { code, findings, text } = await diagnose({}, '--url', url);
+  expect(code).toBe(1);
+  expect(findings.filter(({ status }) => status === 'failed').map(({ check }) => check)).toEqual(['streams']);
+  expect(text).toMatch(/^FAILED +streams +a proxy collects a stream .+ To do: .+ nginx: proxy_buffering off.+$/m);
 });
 
 test('before the first start, it creates no file', async () => {

@@ -38,7 +38,7 @@ import type { Console } from './console/build.ts';
 import { consoleRouter } from './console/handler.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { logFailure, noteRefusal } from './note-refusal.ts';
-import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
+import { type CountPublic, countPublicPaths, healthHandler, publicCounter, readinessHandler } from './public-paths.ts';
 import { callerIdFields } from '../http/log-fields.ts';
 import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.ts';
 
@@ -215,9 +215,7 @@ function mountPaths(
   // Compared as text, because Express also matches `//` here.
   const home = basePath + (builtConsole === null ? '/docs' : '/console/');
   app.get('/', (req, res, next) => (req.path === '/' ? res.redirect(home) : next()));
-  app.get('/healthz', (_req, res) => {
-    res.set('Cache-Control', 'no-store').json({ status: 'ok' });
-  });
+  app.get('/healthz', healthHandler(countPublic));
   app.get(
     '/readyz',
     readinessHandler(countPublic, async () => ready() && databaseAnswers(services)),

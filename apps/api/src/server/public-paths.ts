@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, RequestHandler } from 'express';
 import { callerAt, countRequest, type RequestLimits } from '../http/rate-limits/limits.ts';
 
@@ -19,6 +20,9 @@ const COSTS: [RegExp, number][] = [
 /** Maximum age of the cached readiness answer that callers beyond the limit get, in milliseconds. */
 const READINESS_MAX_AGE_MS = 1000;
 
+/** The time between the two events of the stream at `/healthz`, in milliseconds. */
+export const HEALTH_STREAM_MS = 1000;
+
 /** @param limits null: no rate limits */
 export function publicCounter(limits: RequestLimits | null, addressOf: (req: IncomingMessage) => string): CountPublic {
   return async (req, res, cost = 1) => {
@@ -31,6 +35,26 @@ export function countPublicPaths(count: CountPublic): RequestHandler {
   return async (req, res, next) => {
     if (!NOT_COUNTED.test(req.path)) await count(req, res, costOf(req));
     next();
+  };
+}
+
+/**
+ * Answers that the process runs. Who asks for `text/event-stream` gets two events with a pause between them, which show whether a proxy
+ * in front passes on streams as they come: `quartermaster doctor` compares the times at which the events arrive.
+ */
+export function healthHandler(count: CountPublic): RequestHandler {
+  return async (req, res) => {
+    res.set('Cache-Control', 'no-store');
+    if (req.get('accept') !== 'text/event-stream') {
+      res.json({ status: 'ok' });
+      return;
+    }
+    await count(req, res);
+    // As the streams of the MCP proxy.
+    res.set({ 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
+    res.write('data: first\n\n');
+    await sleep(HEALTH_STREAM_MS);
+    res.end('data: second\n\n');
   };
 }
 

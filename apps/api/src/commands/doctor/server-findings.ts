@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { VERSION } from '../../config.ts';
 import type { Invocation } from '../run-command.ts';
+import { checkBuffering } from './buffering.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 
 /** A request that takes longer has failed, in milliseconds. */
@@ -36,6 +37,7 @@ export async function checkServer(url: string, environment: Invocation['environm
     await version(url),
     requestId(health),
     await bodySize(url),
+    ...(await checkBuffering(url)),
     ...(await credential(url, key)),
     ...(await exporter(url, environment)),
   ];

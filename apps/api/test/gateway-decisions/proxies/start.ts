@@ -61,10 +61,14 @@ const PROXIES: readonly Proxy[] = [
 
 /** The proxies that the documentation has an example for. `start` is null if the program is not installed. */
 export const INSTALLED_PROXIES = PROXIES.map((proxy) => {
-  const isInstalled = spawnSync(proxy.program, [proxy.versionArgument], searchPath()).status === 0;
-  const title = isInstalled ? proxy.name : `${proxy.name} (not installed: apt-get install ${proxy.debian})`;
-  return { name: proxy.name, title, start: isInstalled ? (at: Surroundings) => startProxy(proxy, at) : null };
+  const isHere = isInstalled(proxy);
+  const title = isHere ? proxy.name : `${proxy.name} (not installed: apt-get install ${proxy.debian})`;
+  return { name: proxy.name, title, start: isHere ? (at: Surroundings) => startProxy(proxy, at) : null };
 });
+
+function isInstalled({ program, versionArgument }: Proxy): boolean {
+  return spawnSync(program, [versionArgument], searchPath()).status === 0;
+}
 
 /**
  * Starts a proxy with the file of the documentation, in which only addresses, the id of the gateway and the name of the provider are
@@ -88,6 +92,27 @@ async function startProxy(proxy: Proxy, at: Surroundings): Promise<string> {
     for (const [from, to] of replaced) text = text.replaceAll(from, to);
     await writeFile(join(folder, file), text);
   }
+  await startIn(folder, proxy, address);
+  return `http://${address}/mcp`;
+}
+
+/**
+ * Starts nginx, or returns null if it is not installed. It stops at the end of the test.
+ *
+ * @param configure the text of its `http` block, for the address at which it listens
+ */
+export async function startNginx(configure: (address: string) => string): Promise<string | null> {
+  const proxy = PROXIES.find(({ name }) => name === 'nginx');
+  if (proxy === undefined || !isInstalled(proxy)) return null;
+  const folder = await temporaryFolder('quartermaster-proxy-');
+  const address = `127.0.0.1:${await freePort()}`;
+  await writeFile(join(folder, 'nginx.conf'), configure(address));
+  await startIn(folder, proxy, address);
+  return `http://${address}`;
+}
+
+/** Starts a proxy with the files in a folder. */
+async function startIn(folder: string, proxy: Proxy, address: string): Promise<void> {
   const main = proxy.main(folder);
   if (main !== null) await writeFile(join(folder, main.file), main.text);
   const child = spawn(proxy.program, proxy.command(folder), {
@@ -96,7 +121,6 @@ async function startProxy(proxy: Proxy, at: Surroundings): Promise<string> {
   });
   onTestFinished(() => stop(child));
   await listening(child, address);
-  return `http://${address}/mcp`;
 }
 
 /** Debian installs daemons where only root's search path leads. */
