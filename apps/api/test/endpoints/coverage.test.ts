@@ -124,7 +124,7 @@ test('an account that bypasses a gateway has one operator task for each provider
 
   const complete = `/v1/operator/tasks/${own?.id}/complete`;
   await server.ok('POST', complete, { as, body: { outcome: 'acknowledged' } });
-  expect((await round()).map(({ status }) => status).toSorted()).toEqual(['open', 'succeeded']);
+  expect((await round()).map(({ status }): string => status).toSorted()).toEqual(['open', 'succeeded']);
 
   const session = await server.ok('POST', `/v1/gateways/${world.gatewayId}/sessions`, {
     as,
@@ -132,7 +132,7 @@ test('an account that bypasses a gateway has one operator task for each provider
   });
   await decide({ ...world, token: session.token }, 'search');
   await server.decisions.flush();
-  expect((await round()).map(({ status }) => status).toSorted()).toEqual(['cancelled', 'succeeded']);
+  expect((await round()).map(({ status }): string => status).toSorted()).toEqual(['cancelled', 'succeeded']);
 });
 
 test('no task is about a provider that no active gateway lists', async () => {
@@ -151,7 +151,7 @@ test('no task is about a provider that no active gateway lists', async () => {
   await server.ok('PUT', gateway, { as, body: { status: 'disabled' } });
   expect(await tasks()).toMatchObject([{ status: 'cancelled' }]);
   await server.ok('PUT', gateway, { as, body: { status: 'active' } });
-  expect((await tasks()).map(({ status }) => status).toSorted()).toEqual(['cancelled', 'open']);
+  expect((await tasks()).map(({ status }): string => status).toSorted()).toEqual(['cancelled', 'open']);
 });
 
 test('list_coverage has pages', async () => {
