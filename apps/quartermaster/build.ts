@@ -47,7 +47,7 @@ const folders = foldersOfDependencies(metafiles);
 await writeBillOfMaterials(await Promise.all(folders.map(readJson)));
 await writeLicenses(folders);
 const folder = relative(process.cwd(), DIST);
-console.log(`The package is in ${folder}. To run it: npx ./${folder}. To pack it: npm pack ./${folder}`);
+process.stdout.write(`The package is in ${folder}. To run it: npx ./${folder}. To pack it: npm pack ./${folder}\n`);
 
 function buildConsole(): void {
   const { status } = spawnSync(process.execPath, [join(ROOT, 'apps/console/build.ts')], { stdio: 'inherit' });

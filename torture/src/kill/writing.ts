@@ -17,8 +17,18 @@ import {
 
 /** The concurrent writers. Each has its own connection. */
 const WRITERS: readonly Writer[] = [
-  ...[accounts, accounts, keys, updates, sessions, governance],
-  ...[ingest, ingest, ingestSmall, ingestSmall, ingestSmall, ingestSmall],
+  accounts,
+  accounts,
+  keys,
+  updates,
+  sessions,
+  governance,
+  ingest,
+  ingest,
+  ingestSmall,
+  ingestSmall,
+  ingestSmall,
+  ingestSmall,
 ];
 
 /** Writes that are acknowledged before each kill: at least 80, and a random number up to 120 more. */
