@@ -11,8 +11,6 @@ beforeAll(async () => {
   const items = [
     { kind: 'tool', name: 'search' },
     { kind: 'tool', name: 'file.read' },
-    { kind: 'tool', name: 'file.drop' },
-    { kind: 'tool', name: 'file/drop', status: 'blocked' },
     { kind: 'tool', name: 'sub__search' },
     { kind: 'model', name: 'gpt-5' },
     { kind: 'prompt', name: 'greeting' },
@@ -390,9 +388,15 @@ describe('hooks of coding agents', () => {
     expect((await hook('claude-code', use('search'), query)).body).toEqual({});
   });
 
-  test('regression: a name that Claude Code may have made of a blocked tool is not the tool that is granted', async () => {
-    const body = use(`mcp__${world.providerName}__file_drop`);
-    expect((await hook('claude-code', body)).body).toEqual(denied('claude-code'));
+  test('regression: a name that Claude Code may have made of a tool that is denied is not the tool that is granted', async () => {
+    const items = ['file.drop', 'file/drop'].map((name) => ({ kind: 'tool', name }));
+    const at = await decidingWorld(server, { items });
+    const spec = { allow: [{ provider: at.providerName, kind: 'tool', names: ['file.drop'] }] };
+    const manifest = { kind: 'gateway', name: unique('edge'), spec };
+    const { id } = await server.ok('POST', '/v1/manifests', { as: at.as, body: manifest });
+    await server.ok('PUT', `/v1/gateways/${at.gatewayId}`, { as: at.as, body: { manifestId: id } });
+    const body = use(`mcp__${at.providerName}__file_drop`);
+    expect((await post('hooks/claude-code', body, { at, as: 'session' })).body).toEqual(denied('claude-code'));
   });
 
   test('regression: a name that can be read as tools of two servers is permitted only if both are', async () => {
