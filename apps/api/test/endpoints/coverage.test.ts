@@ -21,6 +21,8 @@ async function decide({ gatewayId, providerName, token }: Body, name: string): P
   expect(answer.status).toBe(200);
 }
 
+const statesOf = (tasks: Body[]): string[] => tasks.map(({ status }) => String(status)).toSorted();
+
 test('list_coverage says who is enforced, who is only observed, and whose calls nobody asks about', async () => {
   const world = await decidingWorld(server);
   const { as, tenantId, providerId, providerName, session } = world;
@@ -124,7 +126,7 @@ test('an account that bypasses a gateway has one operator task for each provider
 
   const complete = `/v1/operator/tasks/${own?.id}/complete`;
   await server.ok('POST', complete, { as, body: { outcome: 'acknowledged' } });
-  expect((await round()).map(({ status }): string => status).toSorted()).toEqual(['open', 'succeeded']);
+  expect(statesOf(await round())).toEqual(['open', 'succeeded']);
 
   const session = await server.ok('POST', `/v1/gateways/${world.gatewayId}/sessions`, {
     as,
@@ -132,7 +134,7 @@ test('an account that bypasses a gateway has one operator task for each provider
   });
   await decide({ ...world, token: session.token }, 'search');
   await server.decisions.flush();
-  expect((await round()).map(({ status }): string => status).toSorted()).toEqual(['cancelled', 'succeeded']);
+  expect(statesOf(await round())).toEqual(['cancelled', 'succeeded']);
 });
 
 test('no task is about a provider that no active gateway lists', async () => {
@@ -151,7 +153,7 @@ test('no task is about a provider that no active gateway lists', async () => {
   await server.ok('PUT', gateway, { as, body: { status: 'disabled' } });
   expect(await tasks()).toMatchObject([{ status: 'cancelled' }]);
   await server.ok('PUT', gateway, { as, body: { status: 'active' } });
-  expect((await tasks()).map(({ status }): string => status).toSorted()).toEqual(['cancelled', 'open']);
+  expect(statesOf(await tasks())).toEqual(['cancelled', 'open']);
 });
 
 test('list_coverage has pages', async () => {
