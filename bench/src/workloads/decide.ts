@@ -235,7 +235,10 @@ async function behindNginx({ bench, quartermaster, mcpServer, deciding }: Settin
 async function throughProxy({ bench, quartermaster, mcpServer, deciding }: Setting): Promise<Part> {
   const { enforcing, names } = deciding;
   const [tool = ''] = names;
-  const path = `/v1/gateways/${enforcing.id}/mcp/${enforcing.provider}`;
+  const call = toolCall(`/v1/gateways/${enforcing.id}/mcp/${enforcing.provider}`, enforcing.token, tool);
+  // One connection would take too long to have the code compiled.
+  const warmUp = contenderOf('', { pids: [], port: quartermaster.port, requests: [call] });
+  await bench.load.apply({ ...warmUp.plan, seconds: 3 * bench.seconds });
   const measured = await measure(
     [
       contenderOf('the MCP server', {
@@ -247,7 +250,7 @@ async function throughProxy({ bench, quartermaster, mcpServer, deciding }: Setti
       contenderOf('the MCP proxy before it', {
         pids: [quartermaster.pid],
         port: quartermaster.port,
-        requests: [toolCall(path, enforcing.token, tool)],
+        requests: [call],
         connections: 1,
       }),
     ],
