@@ -33,9 +33,21 @@ async function generateClient(output: string): Promise<number> {
   const env = { ...process.env, QM_CLIENT_OUTPUT: output };
   const program = join(CLIENT, 'node_modules/.bin/openapi-ts');
   const { status } = spawnSync(program, ['--silent'], { cwd: CLIENT, stdio: 'inherit', env });
+  await mendRequests(join(output, 'client/client.gen.ts'));
   await writeFile(join(output, 'audit-operations.gen.ts'), auditOperations());
   await writeFile(join(output, 'scopes.gen.ts'), scopeMeanings());
   return status ?? 1;
+}
+
+/**
+ * The generated client gives all options of a call to `new Request`. One of them is `client`, which Deno takes for its own HTTP client,
+ * and refuses.
+ */
+async function mendRequests(file: string): Promise<void> {
+  const generated = await readFile(file, 'utf8');
+  const mended = generated.replaceAll(/^( +)\.\.\.opts,$/gm, '$1...opts,\n$1client: undefined,');
+  if (mended === generated) throw new Error(`${file} does not give options to requests`);
+  await writeFile(file, mended);
 }
 
 /** The names of audit events in words, for programs that show them or let people choose one. */

@@ -34,6 +34,7 @@ const ON_POSTGRES = filesOf([
   'signing-keys',
   // Several processes, and a server that goes away.
   'postgres/**/*',
+  'upgrade',
   'audit-chain/{forged,random-tampering,remembered,sealing}',
   'inventory-sync/{header-checks,headers,last-seen,lost-items,new-items,running}',
   // The others count in the memory of their process.

@@ -1,6 +1,6 @@
 import * as sdk from '@quartermaster/client';
 import { createClient } from '@quartermaster/client/client/index.ts';
-import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import { afterAll, beforeAll, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
 import { accountWithKey } from './support/people.ts';
 import { FURTHER_OPERATIONS } from '../src/server/document.ts';
 import { OPERATIONS } from './support/records.ts';
@@ -172,4 +172,18 @@ test('invalid input does not compile', () => {
     sdk.listProviders({ query: { limit: '1' } }),
   ];
   expect(checkedOnly).toBeInstanceOf(Function);
+});
+
+test('regression: no request gets the option `client`, which Deno takes for its own HTTP client and refuses', async () => {
+  const given: unknown[] = [];
+  class NotedRequest extends Request {
+    constructor(input: string | URL | Request, init?: RequestInit & { client?: unknown }) {
+      super(input, init);
+      given.push(init?.client);
+    }
+  }
+  vi.stubGlobal('Request', NotedRequest);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  expect((await sdk.listTenants({ client: byKey })).error).toBeUndefined();
+  expect(given).toEqual([undefined]);
 });

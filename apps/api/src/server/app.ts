@@ -179,14 +179,14 @@ async function refuseTarget(req: IncomingMessage, res: ServerResponse, countPubl
   sendAnswer(req, res, answerOf(refusal, shownRequestIdOf(res)));
 }
 
-/** Answers every request while the service starts. */
-export function whileStarting(): RequestListener {
+/** Refuses the requests that arrived during a start that failed. */
+export function whileStartFails(): RequestListener {
   const secure = securityHeaders();
   return (req, res) => {
     setRequestId(req, res);
     for (const [name, value] of secure) res.setHeader(name, value);
-    const starting = new ApiError('service_unavailable', 'The service is starting. Try again in a moment.');
-    sendAnswer(req, res, answerOf(starting, shownRequestIdOf(res)));
+    const failed = new ApiError('service_unavailable', 'The service cannot start. Its log has the reason.');
+    sendAnswer(req, res, answerOf(failed, shownRequestIdOf(res)));
   };
 }
 

@@ -23,7 +23,7 @@ import type { SecretBox } from '../platform/secret-box.ts';
 import type { Services } from '../platform/services.ts';
 import { Decisions } from '../resources/gateway-decisions/decide.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
-import { createApp, whileStarting } from './app.ts';
+import { createApp, whileStartFails } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { trustIn } from './client-address.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
@@ -189,13 +189,22 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   }
 }
 
-/** Opens the HTTP server. It answers 503 until it gets the app, which needs the address. */
+/**
+ * Opens the HTTP server. Requests wait until it gets the app, which needs the address: clients of the process before it come back as
+ * soon as it listens, and a 503 would be a failed request to them.
+ */
 async function openFront(
   { host, port: wantedPort, trustedProxies }: Pick<Config, 'host' | 'port' | 'trustedProxies'>,
   { connectionLimits, metrics }: { connectionLimits: ConnectionLimits; metrics: Metrics },
 ) {
   let ready = true;
-  let handle = whileStarting();
+  const early: Parameters<RequestListener>[] = [];
+  let handle: RequestListener = (...request) => void early.push(request);
+  const handleBy = (listener: RequestListener) => {
+    handle = listener;
+    for (const request of early.splice(0)) listener(...request);
+  };
+  let isStarted = false;
   let isKnown = (_req: IncomingMessage) => false;
   const server = createHttpServer(connectionLimits, {
     handle: (req, res) => handle(req, res),
@@ -213,10 +222,14 @@ async function openFront(
       ready = false;
     },
     handleWith: (app: RequestListener, known: KnownCredentials) => {
-      handle = app;
+      isStarted = true;
       isKnown = (req) => known.has(req);
+      handleBy(app);
     },
-    drain: () => drainServer(server),
+    drain: () => {
+      if (!isStarted) handleBy(whileStartFails());
+      return drainServer(server);
+    },
   };
 }
 

@@ -65,7 +65,10 @@ function spawnProgram(environment: Record<string, string>, program: string | rea
 }
 
 /** Starts the service in its own process on a free port, and waits until it listens. */
-export async function startProcess(environment: Record<string, string>, program = MAIN): Promise<ServiceProcess> {
+export async function startProcess(
+  environment: Record<string, string>,
+  program: string | readonly string[] = MAIN,
+): Promise<ServiceProcess> {
   return listening(runProgram({ ...OF_SERVICES, ...environment }, program));
 }
 

@@ -84,6 +84,7 @@ export const createClient = (config: Config = {}): Client => {
       const requestInit: ReqInit = {
         redirect: 'follow',
         ...opts,
+        client: undefined,
         body: getValidRequestBody(opts),
       };
 
@@ -230,6 +231,7 @@ export const createClient = (config: Config = {}): Client => {
     const { opts, url } = await beforeRequest(options);
     return createSseClient({
       ...opts,
+      client: undefined,
       body: opts.body as BodyInit | null | undefined,
       method,
       onRequest: async (url, init) => {
