@@ -40,7 +40,7 @@ import { clientAddress, type Trust } from './client-address.ts';
 import { logFailure, noteRefusal } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, healthHandler, publicCounter, readinessHandler } from './public-paths.ts';
 import { callerIdFields } from '../http/log-fields.ts';
-import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.ts';
+import { noteCaller, noteDecision, noteOperation, noteWait, requestLog } from './request-log.ts';
 
 type AppOptions = {
   services: Services;
@@ -329,6 +329,7 @@ function decisionHandler(
     const operation = (path ?? dialect)?.operation;
     if (operation === undefined) return null;
     pipeline.onMatched(res, operation);
+    noteDecision(res);
     return path === null ? dialect && receiveDialect(req, res, dialect) : receive(req, res, path);
   };
 }

@@ -11,10 +11,18 @@ const OPERATION = Symbol('operation');
 /** The caller of a response, for the log line. */
 const CALLER = Symbol('caller');
 
+/** Whether a request asks for a decision. */
+const DECISION = Symbol('decision');
+
 /** How long the request of a response waited, for the log line and the metrics. */
 const WAITED = Symbol('waited');
 
-type Logged = ServerResponse & { [OPERATION]?: string; [CALLER]?: Principal; [WAITED]?: number };
+type Logged = ServerResponse & {
+  [OPERATION]?: string;
+  [CALLER]?: Principal;
+  [DECISION]?: true;
+  [WAITED]?: number;
+};
 
 /** Notes which operation a request is, for its log line. */
 export function noteOperation(res: ServerResponse, operationId: string | undefined): void {
@@ -24,6 +32,11 @@ export function noteOperation(res: ServerResponse, operationId: string | undefin
 /** Notes who sent a request, for its log line. */
 export function noteCaller(res: ServerResponse, principal: Principal | null): void {
   if (principal !== null) (res as Logged)[CALLER] = principal;
+}
+
+/** Notes that a request asks for a decision. Decisions are counted, so their log line is of the level debug. */
+export function noteDecision(res: ServerResponse): void {
+  (res as Logged)[DECISION] = true;
 }
 
 /** Notes that a request waited because its tenant was slowed down. In milliseconds. It may wait several times. */
@@ -65,7 +78,8 @@ export function requestLog(
         timerOf(operationId, status).observe(durationMs / 1000);
         metrics.waits.inc({ operation: operationId }, waitedMs / 1000);
       }
-      log.info(
+      const isCounted = (res as Logged)[DECISION] === true && (status < 400 || status === 403);
+      log[isCounted ? 'debug' : 'info'](
         {
           requestId: requestIdOf(res),
           ...callerIdFields(req),

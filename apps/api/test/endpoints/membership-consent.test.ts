@@ -44,7 +44,7 @@ test('accept_membership gives the role once, to the invited user', async () => {
   const offered = await offerMembership(server, user.email, { tenantId }, 'operator');
   expect(offered).toMatchObject({ userId: user.id, status: 'pending', acceptedAt: null });
   expect(await ownMemberships(user.id, user)).toEqual([
-    { tenantId, subTenantId: null, role: 'operator', status: 'pending' },
+    { tenantId, subTenantId: null, role: 'operator', status: 'pending', suspendedBy: null },
   ]);
   server.travel(1000);
   const { body: accepted } = await accept({ tenantId }, user);
