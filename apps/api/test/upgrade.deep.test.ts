@@ -329,7 +329,7 @@ async function expectNothingLost(
     }
     return items;
   };
-  const stored = (await list('/v1/providers?limit=100', writer)).map(({ name }) => name);
+  const stored = (await list('/v1/providers?limit=100', writer)).map(({ name }) => String(name));
   expect(stored.toSorted()).toEqual(providers.toSorted());
   const observations = await list('/v1/runtime-observations?kind=model&limit=100', operator);
   const counts = Object.fromEntries(observations.map(({ name, occurrences }) => [name, occurrences]));

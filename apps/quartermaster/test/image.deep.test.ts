@@ -119,6 +119,27 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
     expect(await second.stop()).toBe(0);
   });
 
+  test('a new container of the image goes on with the volume of the one before', async () => {
+    const headers = { 'X-API-Key': (await readFile(join(data, 'quartermaster.db.bootstrap-key'), 'utf8')).trim() };
+    const names = async () => {
+      const answer = await fetch(`${url()}/v1/providers`, { headers });
+      return ((await answer.json()) as { items: { name: string }[] }).items.map(({ name }) => name);
+    };
+    const before = await start();
+    expect(await names()).toEqual(['openai']);
+    expect(await before.stop()).toBe(0);
+    await buildah('from', '--name', 'upgraded', `quartermaster:${VERSION}`);
+    const former = root;
+    root = (await buildah('mount', 'upgraded')).trim();
+    onTestFinished(() => {
+      root = former;
+    });
+    const after = await start();
+    expect(await names()).toEqual(['openai']);
+    expect(await command('healthcheck')).toBe('ready\n');
+    expect(await after.stop()).toBe(0);
+  });
+
   test('loses no request when it is stopped under load', async () => {
     const server = await start({ QM_SHUTDOWN_DELAY_MS: '500' });
     const key = (await readFile(join(data, 'quartermaster.db.bootstrap-key'), 'utf8')).trim();
@@ -209,7 +230,7 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
       stdout += text;
     });
     const [code] = (await once(child, 'close')) as [number | null];
-    if (code !== 0) throw Object.assign(new Error(`exit code ${code}`), { stderr: output() });
+    if (code !== 0) throw Object.assign(new Error(`exit code ${code}: ${output()}`), { stderr: output() });
     return stdout;
   }
 });
