@@ -60,7 +60,7 @@ describe('every screen has a heading, no error, no violation of the security pol
     await expectFaultless('map');
     await moveTo(`/map?${TENANT}&as=table`);
     await page.getByRole('row').nth(1).waitFor();
-    await page.getByText('bypasses its gateway').first().waitFor();
+    await page.getByRole('row').getByText('bypasses its gateway').first().waitFor();
     await expectFaultless('map as a table');
     await moveTo(`/usage?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();

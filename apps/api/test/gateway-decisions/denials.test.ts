@@ -9,6 +9,9 @@ import { type DecidingWorld, decidingWorld } from './sessions.ts';
 let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer({}, { decisionsFreshMs: 0 });
+  // The first batch of a server takes longer than a denial waits for the id of its observation.
+  await decide(await decidingWorld(server), 'first');
+  await server.decisions.flush();
   return () => server.stop();
 });
 
