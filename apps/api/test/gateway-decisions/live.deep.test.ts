@@ -2,12 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { FULL, scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
-<<<<<<< HEAD
-import { type Body, startTestServer } from '../support/server.ts';
-=======
 import { startProcess } from '../support/process.ts';
-import { exchange, SECRET_KEY, startTestServer } from '../support/server.ts';
->>>>>>> d27c964cb83a328868ca3974f7372db4cc74f2c3
+import { type Body, exchange, SECRET_KEY, startTestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
 
 /** What the documentation promises, in milliseconds. */
@@ -101,7 +97,6 @@ test('what one process approves, blocks and revokes counts for decisions of anot
   await writer.stop();
 });
 
-<<<<<<< HEAD
 test('what is allowed in a manifest, or no longer, counts in an open session within 5 s', async () => {
   const server = await startTestServer();
   const world = await decidingWorld(server);
@@ -130,10 +125,9 @@ test('what is allowed in a manifest, or no longer, counts in an open session wit
   await within5s(false);
   await server.stop();
 });
-=======
+
 function percentiles(times: readonly number[]): string {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share: number) => Math.round(sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN);
   return `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p100 ${at(1)} ms`;
 }
->>>>>>> d27c964cb83a328868ca3974f7372db4cc74f2c3
