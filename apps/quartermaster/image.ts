@@ -180,7 +180,14 @@ function settings(): string[] {
     licenses: 'Apache-2.0',
     source: 'https://github.com/quartermaster/quartermaster',
   };
-  const env = { HOST: '0.0.0.0', PORT: '8080', QM_DATA_DIR: '/data', NODE_ENV: 'production' };
+  // SQLite sorts large lists in temporary files. Without a folder that it may write to, such statements fail.
+  const env = {
+    HOST: '0.0.0.0',
+    PORT: '8080',
+    QM_DATA_DIR: '/data',
+    SQLITE_TMPDIR: '/data',
+    NODE_ENV: 'production',
+  };
   const options = [
     ...Object.entries(labels).map(([name, value]) => ['--label', `org.opencontainers.image.${name}=${value}`]),
     ...Object.entries(env).map(([name, value]) => ['--env', `${name}=${value}`]),

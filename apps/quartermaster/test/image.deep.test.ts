@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VERSION } from '@quartermaster/api/src/config.ts';
+import { launchBrowser } from '@quartermaster/console/testing/browser.ts';
+import { signInByForm } from '@quartermaster/console/testing/sign-in.ts';
 import { freePort } from '@quartermaster/db/testing/free-port.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { run } from './support/packed.ts';
@@ -62,6 +64,7 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
       Entrypoint: ['quartermaster'],
       Cmd: ['serve'],
       Volumes: { '/data': {} },
+      Env: expect.arrayContaining(['HOST=0.0.0.0', 'QM_DATA_DIR=/data', 'SQLITE_TMPDIR=/data']),
       StopSignal: 'SIGTERM',
       Healthcheck: { Test: ['CMD', 'quartermaster', 'healthcheck'] },
       Labels: { 'org.opencontainers.image.version': VERSION, 'org.opencontainers.image.licenses': 'Apache-2.0' },
@@ -117,6 +120,31 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
     const { items } = (await (await fetch(`${url()}/v1/providers`, { headers })).json()) as { items: object[] };
     expect(items).toMatchObject([{ name: 'openai' }]);
     expect(await second.stop()).toBe(0);
+  });
+
+  test('is filled with sample data, which its console shows in a browser', async () => {
+    const development = {
+      DATABASE_URL: 'sqlite:/data/sample.db',
+      HOST: '127.0.0.1',
+      QM_PUBLIC_URL: undefined,
+      QM_OIDC_ISSUER: undefined,
+    };
+    const server = await start(development, 'dev');
+    expect(await command('seed')).toContain('/console/inbox?tenant=northwind');
+    const secretFile = join(data, `sample.db.sign-in-127.0.0.1-${port}`);
+    const link = `${url()}/?secret=${(await readFile(secretFile, 'utf8')).trim()}`;
+    const browser = await launchBrowser();
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', ({ message }) => faults.push(message));
+    await page.goto(`${url()}/console/inbox?tenant=northwind`);
+    await signInByForm(page, { devSignIn: { link, secretFile } }, 'admin@example.com');
+    await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
+    await page.getByRole('row').nth(3).waitFor();
+    expect(faults).toEqual([]);
+    await browser.close();
+    expect(await server.stop()).toBe(0);
   });
 
   test('a new container of the image goes on with the volume of the one before', async () => {
@@ -179,7 +207,7 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
   }
 
   /** Starts the image's command with the root mounted read-only, as its user, with the volume. */
-  function spawnInside(args: readonly string[], more: Record<string, string> = {}) {
+  function spawnInside(args: readonly string[], more: Record<string, string | undefined> = {}) {
     const mounts = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount --bind "$1" "$0/data"';
     const enter = `${mounts} && shift && exec chroot --userspec=${USER}:${USER} "$0" /usr/local/bin/quartermaster "$@"`;
     const child = spawn('unshare', ['--mount', 'sh', '-c', enter, root, data, ...args], {
@@ -187,6 +215,7 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
         PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
         HOST: '0.0.0.0',
         QM_DATA_DIR: '/data',
+        SQLITE_TMPDIR: '/data',
         PORT: String(port),
         QM_PUBLIC_URL: url(),
         QM_OIDC_ISSUER: 'none',
@@ -207,8 +236,8 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
     return { child, output: () => output };
   }
 
-  async function start(more: Record<string, string> = {}) {
-    const { child, output } = spawnInside(['serve'], more);
+  async function start(more: Record<string, string | undefined> = {}, name: 'serve' | 'dev' = 'serve') {
+    const { child, output } = spawnInside([name], more);
     const ended = once(child, 'close') as Promise<[number | null]>;
     while (!(await fetch(`${url()}/readyz`).catch(() => null))?.ok) {
       if (child.exitCode !== null) throw new Error(`the server ended: ${output()}`);
