@@ -37,7 +37,9 @@ async function startTools(answer: (message: Message, res: ServerResponse) => boo
   const peer = await startPeer(((req, res) => void serve(req, res)) satisfies RequestListener);
   const body = { name: unique('pinging'), kind: 'mcp', baseUrl: `${peer.url}/mcp` };
   const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
-  return { received, sync: () => server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin }) };
+  // The header checks of a sync send a batch, which has no method either.
+  const replies = () => received.filter((message) => !Array.isArray(message) && message.method === undefined);
+  return { received, replies, sync: () => server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin }) };
 }
 
 const pings = (count: number) =>
@@ -60,7 +62,7 @@ test('regression: requests of an MCP server get no reply, and hundreds of them d
   });
   const { result, longest } = await cpuOfTurns(tools.sync);
   expect(result.body).toMatchObject({ added: 1, errors: [] });
-  expect(tools.received.filter(({ method }) => method === undefined)).toEqual([]);
+  expect(tools.replies()).toEqual([]);
   expect(longest).toBeLessThan(300);
 });
 
@@ -72,7 +74,7 @@ test('requests of an MCP server in a JSON batch get no reply', async () => {
     return true;
   });
   expect((await tools.sync()).body).toMatchObject({ added: 1, errors: [] });
-  expect(tools.received.filter(({ method }) => method === undefined)).toEqual([]);
+  expect(tools.replies()).toEqual([]);
 });
 
 test('a message with the id of the request is not its answer if it has a method', async () => {

@@ -1,8 +1,4 @@
-import {
-  type AppliedRecommendations,
-  applyProviderRecommendations,
-  planProviderRecommendations,
-} from '@quartermaster/client';
+import { type AppliedRecommendations, planProviderRecommendations } from '@quartermaster/client';
 import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
@@ -12,11 +8,12 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
+import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { apiPath } from '../../data/curl.ts';
+import { applyPlans } from './apply-plans.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
 import { type AppliedPlan, Receipt } from './receipt.tsx';
@@ -37,16 +34,12 @@ export function PlanScreen(): ReactNode {
     enabled: mayPlan,
   });
   const apply = useAction({
-    run: async () => {
-      const headers = { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}`) };
-      const recommendationIds = plan.data?.applied.map(({ id }) => id) ?? [];
-      return (await applyProviderRecommendations({ path, body: { recommendationIds }, headers, throwOnError: true }))
-        .data;
-    },
-    done: ({ applied, skipped }) => appliedText(applied.length, skipped.length),
-    onDone: (done) => {
+    run: () => applyPlans(plan.data === undefined ? [] : [plan.data]),
+    done: ({ applied, skipped }) => appliedText(applied.length, skipped),
+    onDone: (result) => {
       setAsking(false);
-      setReceipt(done.applied.length === 0 ? null : done);
+      setReceipt(result.applied.length === 0 ? null : result);
+      if (result.failure !== null) showToast({ text: result.failure, isProblem: true });
     },
   });
   const name = provider.data?.displayName ?? provider.data?.name ?? 'provider';
