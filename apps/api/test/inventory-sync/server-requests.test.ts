@@ -39,7 +39,7 @@ async function startTools(answer: (message: Message, res: ServerResponse) => boo
   const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
   // The header checks of a sync send a batch, which has no method either.
   const replies = () => received.filter((message) => !Array.isArray(message) && message.method === undefined);
-  return { received, replies, sync: () => server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin }) };
+  return { replies, sync: () => server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin }) };
 }
 
 const pings = (count: number) =>
