@@ -58,9 +58,21 @@ test('a server that closes the connection ends the measurement', async () => {
   await expect(applyLoad(plan(port))).rejects.toThrow();
 });
 
+test('an answer in chunks is whole after its last chunk', async () => {
+  const port = await serve((_req, res) => {
+    res.write('first ');
+    setImmediate(() => res.end('last'));
+  });
+  const { answers, statuses } = await applyLoad(plan(port));
+  expect(statuses).toEqual({ 200: answers });
+  expect(answers).toBeGreaterThan(4);
+});
+
 test('an answer without a length ends the measurement', async () => {
   const port = await serve((_req, res) => {
-    res.write('chunked');
+    // It ends with its connection.
+    res.useChunkedEncodingByDefault = false;
+    res.write('some');
     res.end();
   });
   await expect(applyLoad(plan(port))).rejects.toThrow('without Content-Length');

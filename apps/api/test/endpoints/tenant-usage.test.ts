@@ -13,6 +13,7 @@ import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
 import type { Body } from '../support/server.ts';
 import { modelRequestLogs } from '../telemetry/otlp/wire.ts';
+import { sendSpans } from '../telemetry/traces/sending.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -227,6 +228,23 @@ describe('the other limits', () => {
     const logs = modelRequestLogs(unique('request'));
     expect((await server.call('POST', '/v1/logs', { as, body: logs })).status).toBe(409);
     expect((await usage()).storedBytes.used).toBe(withSpan);
+  });
+
+  test('stored bytes: the version of a manifest that declares a channel', async () => {
+    const { as, setLimits } = await newTenant();
+    const body = { kind: 'agent', name: 'support', spec: {} };
+    const manifest = await server.ok('POST', '/v1/manifests', { as, body });
+    const attributes = {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': 'support',
+      'openclaw.channel': 'webchat',
+    };
+    await sendSpans(server, as, [{ name: 'invoke_agent support', kind: 1, attributes }]);
+    const { items } = await server.ok('GET', '/v1/agents', { as });
+    await setLimits({ storedBytes: 1 });
+    const path = `/v1/agents/${items[0].id}/channels/webchat/declare`;
+    expectProblem(await server.call('POST', path, { as }), 409, 'tenant_limit_reached');
+    expect(await server.ok('GET', `/v1/manifests/${manifest.id}`, { as })).toMatchObject({ status: 'active' });
   });
 });
 
