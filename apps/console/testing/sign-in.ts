@@ -2,7 +2,11 @@ import type { TestServer } from '@quartermaster/api/test/support/server.ts';
 import type { Page } from 'playwright-core';
 
 /** Fills the forms of the development identity provider: the secret of the start, once for each browser, then the email. */
-export async function signInByForm(page: Page, { devSignIn }: Pick<TestServer, 'devSignIn'>, email: string): Promise<void> {
+export async function signInByForm(
+  page: Page,
+  { devSignIn }: Pick<TestServer, 'devSignIn'>,
+  email: string,
+): Promise<void> {
   await page.waitForURL(/\/oidc\//);
   const [unlock, account] = [page.locator('input[name=secret]'), page.locator('input[name=email]')];
   await unlock.or(account).waitFor();
