@@ -197,7 +197,7 @@ test("an agent's screen says in which channels people talk to it, declared and s
   );
   const { items } = await read('/v1/agents?tenant_id=northwind&text=front-desk');
   const { page, done } = await world.open(`/agents/${items[0].id}?${TENANT}`);
-  await page.getByRole('button', { name: 'Declare' }).click();
+  await page.getByRole('button', { name: 'Declare', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: 'Declare the channel telegram?' });
   await dialog.getByText('gets a new version with telegram as one channel more').waitFor();
   await dialog.getByRole('button', { name: 'Declare it' }).click();

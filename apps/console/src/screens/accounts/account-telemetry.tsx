@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { RowLink } from '../../components/row-link.tsx';
 import { Health, stateOf } from './health.tsx';
+import classes from './accounts.module.css';
 
 /** How the telemetry of an account arrives, for each of its keys. It is open if something of it needs to be mended. */
 export function AccountTelemetry({ account: { id, tenantId } }: { account: ServiceAccount }): ReactNode {
@@ -27,7 +28,7 @@ export function AccountTelemetry({ account: { id, tenantId } }: { account: Servi
       <summary>Telemetry{needsMending && ': something needs to be mended'}</summary>
       {keys.map((key) => (
         <section key={key.keyId}>
-          <h3>
+          <h3 className={classes.key}>
             {key.keyId === null ? (
               'Keys that are no longer counted separately'
             ) : (

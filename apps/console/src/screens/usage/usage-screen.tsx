@@ -80,10 +80,10 @@ export function UsageScreen(): ReactNode {
     <Screen
       title="Usage"
       summary={
-        <>
+        <p>
           {isLimited ? <WhatIsShown state={state} /> : 'Calls, errors and tokens.'}{' '}
           <CostNote costs={items.map(({ cost }) => cost)} />
-        </>
+        </p>
       }
       request={{ method: 'GET', path: '/v1/usage', query }}
       actions={<UsageCsv query={query} keyOf={keyOf} />}
