@@ -82,6 +82,7 @@ test('the plan says in words what happens to the manifest', async () => {
   await change.getByText('is added to the manifest that denies it').click();
   await change.getByText('the manifest edge at the gateway').waitFor();
   await page.getByRole('button', { name: 'Apply 1 change' }).click();
+  await page.getByRole('button', { name: 'Apply all 1' }).click();
   await page.getByText('1 change applied.').waitFor();
   await done();
 });

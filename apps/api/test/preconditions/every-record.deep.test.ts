@@ -38,6 +38,8 @@ const UNCONDITIONAL = [
   'create_service_account',
   'create_service_account_key',
   'create_tenant',
+  // It writes a new version.
+  'declare_agent_channel',
   // A price is never read by itself, so it has no tag.
   'delete_price',
   'dismiss_recommendations',
