@@ -140,9 +140,11 @@ function toSession(row: Row) {
     revokedAt: row.revoked_at,
     revokedReason: null,
     gatewayUrl: row.gateway_url,
+    providerIds: null,
     grantsDigest: row.grants_digest,
     grantedItems: row.item_count,
     metadata: JSON.parse(row.metadata) as unknown,
+    decisions: { allowed: 0, denied: 0, lastAt: null },
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
