@@ -132,7 +132,8 @@ describe.skipIf(!canBuild)('the image (skipped without root, buildah and mmdebst
     const server = await start(development, 'dev');
     expect(await command('seed')).toContain('/console/inbox?tenant=northwind');
     const secretFile = join(data, `sample.db.sign-in-127.0.0.1-${port}`);
-    const link = `${url()}/?secret=${(await readFile(secretFile, 'utf8')).trim()}`;
+    const { secret } = JSON.parse(await readFile(secretFile, 'utf8')) as { secret: string };
+    const link = `${url()}/?secret=${secret}`;
     const browser = await launchBrowser();
     onTestFinished(() => browser.close());
     const page = await browser.newPage();
