@@ -162,8 +162,8 @@ async function doctor(environment: Record<string, string>, { url }: ServiceProce
 }
 
 /**
- * Chooses a process for each request, as a load balancer does: one of those that were ready at its last look. On SQLite there is none
- * while a process stops. Once it has ended, its address is that of the next one.
+ * Chooses a process for each request, as a load balancer does: one of those that were ready at its last look. On SQLite no
+ * process is ready while one stops. Once it has ended, its address is that of the next one.
  */
 class Balancer {
   #ready: ServiceProcess[] = [];

@@ -18,7 +18,7 @@ export type Nginx = {
   pid: number;
   /** Asks Quartermaster about each request, as docs/enforcement/nginx.conf says. */
   port: number;
-  /** Asks nobody. */
+  /** Passes each request on without a decision. */
   plainPort: number;
   stop: () => Promise<void>;
 };

@@ -50,7 +50,7 @@ test('a call through the proxy is an occurrence for an account without telemetry
   expect(again.lastSeenAt >= search.lastSeenAt).toBe(true);
 });
 
-test('a call that is denied is none, and one that is only observed is both', async () => {
+test('a denied call does not count as a call; where a gateway only observes, it counts as a call and as a denial', async () => {
   const world = await worldBehindProxy();
   await callTool(world, 'drop_table');
   expect((await observationsOf(world)).drop_table).toMatchObject({

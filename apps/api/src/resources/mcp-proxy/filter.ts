@@ -138,7 +138,7 @@ class Pieces {
     this.#pieces = [];
   }
 
-  /** The whole text. Afterwards there is none. */
+  /** Returns the whole text, and removes it. */
   take(): string {
     const text = this.#groups.join('') + this.#pieces.join('');
     this.#groups = [];
