@@ -23,17 +23,31 @@ const proxy = {
   ...(API_KEY !== undefined && { headers: { 'X-API-Key': API_KEY } }),
 };
 
-const INBOX = '/src/screens/inbox/inbox-screen.tsx';
+const EARLY = 'src/early.ts';
+const INBOX = 'src/screens/inbox/inbox-screen.tsx';
 
-/** Lets the browser load the code of the inbox, the home page, together with the entry. It would find it only by running the entry. */
-function preloadInbox(): Plugin {
+/**
+ * Lets the browser run the early script before the rest of the code is there, and load the code of the inbox, the home page, together
+ * with the entry. It would find it only by running the entry.
+ */
+function loadFirst(): Plugin {
   const handler: IndexHtmlTransformHook = (html, { bundle = {} }) => {
-    const inbox = Object.values(bundle).find((file) => file.type === 'chunk' && file.facadeModuleId?.endsWith(INBOX));
-    if (inbox?.type !== 'chunk') throw new Error(`the build has no file for ${INBOX}`);
+    const chunkOf = (source: string) => {
+      const found = Object.values(bundle).find(
+        (file) => file.type === 'chunk' && file.facadeModuleId?.endsWith(`/${source}`),
+      );
+      if (found?.type !== 'chunk') throw new Error(`the build has no file for ${source}`);
+      return found;
+    };
+    const inbox = chunkOf(INBOX);
     const hrefs = [inbox.fileName, ...inbox.imports, ...(inbox.viteMetadata?.importedCss ?? [])];
-    return hrefs.filter((href) => !html.includes(href)).map((href) => tagOf(`/console/${href}`));
+    const src = `/console/${chunkOf(EARLY).fileName}`;
+    return [
+      { tag: 'script', attrs: { type: 'module', async: true, src, crossorigin: true }, injectTo: 'head-prepend' },
+      ...hrefs.filter((href) => !html.includes(href)).map((href) => tagOf(`/console/${href}`)),
+    ];
   };
-  return { name: 'preload-inbox', apply: 'build', transformIndexHtml: { order: 'post', handler } };
+  return { name: 'load-first', apply: 'build', transformIndexHtml: { order: 'post', handler } };
 }
 
 function tagOf(href: string): HtmlTagDescriptor {
@@ -48,7 +62,7 @@ export default defineConfig({
   // URLs.
   experimental: { renderBuiltUrl: (_file, { hostType }) => (hostType === 'html' ? undefined : { relative: true }) },
   // See src/visible/jsx-runtime.ts.
-  plugins: [react({ jsxImportSource: '#visible' }), preloadInbox()],
+  plugins: [react({ jsxImportSource: '#visible' }), loadFirst()],
   // The server puts a fresh nonce in its place in each answer.
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: { dedupe: ['@tanstack/react-query', 'react', 'react-dom'] },
@@ -61,7 +75,15 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // What several screens share, in one file: by itself the bundler makes one of each component, and each costs a request.
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: 'shared', test: /src\/(components|data)\//, minShareCount: 3 }] } },
+      input: ['index.html', EARLY],
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'early', test: /src\/(early|data\/(base-path|rights)|screens\/inbox\/query)\.ts/, priority: 1 },
+            { name: 'shared', test: /src\/(components|data)\//, minShareCount: 3 },
+          ],
+        },
+      },
     },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,

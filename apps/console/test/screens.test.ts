@@ -134,3 +134,26 @@ function firstRow(page: Page): Locator {
 function overflow(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
 }
+
+test('the inbox asks for its first rows while its code is still loading, and for nothing twice', async () => {
+  const { page, goTo, done } = await world.open('/providers');
+  const first = ['/console/session', '/v1/me', '/v1/runtime-observations'];
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (first.includes(pathname)) asked.push(pathname);
+  });
+  const { promise: rowsAreAsked, resolve: goOn } = Promise.withResolvers<void>();
+  await page.route('**/console/assets/shared-*.js', async (route) => {
+    await rowsAreAsked;
+    await route.continue();
+  });
+  const shown = goTo(`/inbox?${TENANT}`);
+  await expect.poll(() => asked).toEqual(first);
+  goOn();
+  await shown;
+  await page.getByRole('table', { name: 'Observations' }).getByRole('row').nth(2).waitFor();
+  expect(asked).toEqual(first);
+  await page.unroute('**/console/assets/shared-*.js');
+  await done();
+});

@@ -30,9 +30,9 @@ export type BundleSizes = {
 /** The sizes of the built console. */
 export function bundleSizes(): BundleSizes {
   const manifest = JSON.parse(readFileSync(join(DIST, '.vite/manifest.json'), 'utf8')) as Manifest;
-  const entry = Object.keys(manifest).find((key) => manifest[key]?.isEntry === true);
-  if (entry === undefined) throw new Error('the build has no entry');
-  const first = filesOf(manifest, [entry, HOME]);
+  const entries = Object.keys(manifest).filter((key) => manifest[key]?.isEntry === true);
+  if (entries.length === 0) throw new Error('the build has no entry');
+  const first = filesOf(manifest, [...entries, HOME]);
   const later = Object.keys(manifest)
     .filter((key) => manifest[key]?.isDynamicEntry === true && key !== HOME)
     .map((source) => {

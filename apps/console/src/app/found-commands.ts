@@ -11,7 +11,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useState } from 'react';
 import { TYPING_MS, withoutSecretOfKey } from '../components/filters.tsx';
-import { holdsWithin, useMe } from '../data/me.ts';
+import { useMe } from '../data/me.ts';
+import { holdsWithin } from '../data/rights.ts';
 import { useUrlParameter } from '../data/url-state.ts';
 
 /** Where a record is shown: a path of the console, and what its address has beside the tenant. */

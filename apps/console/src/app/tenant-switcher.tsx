@@ -2,7 +2,8 @@ import { listTenants } from '@quartermaster/client';
 import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { holdsWithin, useMe } from '../data/me.ts';
+import { useMe } from '../data/me.ts';
+import { holdsWithin } from '../data/rights.ts';
 import { readAll } from '../data/pages.ts';
 import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
 

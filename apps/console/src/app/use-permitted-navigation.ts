@@ -1,4 +1,5 @@
-import { holdsWithin, useMe } from '../data/me.ts';
+import { useMe } from '../data/me.ts';
+import { holdsWithin } from '../data/rights.ts';
 import { useUrlParameter } from '../data/url-state.ts';
 import { NAVIGATION } from './navigation.ts';
 import { useTenantOutOfReach } from './tenant-switcher.tsx';

@@ -1,7 +1,8 @@
 import type { Scope } from '@quartermaster/client';
 import { Button, type ButtonProps, Tooltip } from '@mantine/core';
 import { memo, type ReactNode, useId, useRef } from 'react';
-import { type Place, useMissingScope } from '../data/me.ts';
+import { useMissingScope } from '../data/me.ts';
+import type { Place } from '../data/rights.ts';
 import { useLatestHandler } from './use-latest-handler.ts';
 import { usePassOnFocus } from './use-return-focus.ts';
 

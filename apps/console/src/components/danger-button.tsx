@@ -1,6 +1,6 @@
 import type { Scope } from '@quartermaster/client';
 import { type ReactNode, useState } from 'react';
-import type { Place } from '../data/me.ts';
+import type { Place } from '../data/rights.ts';
 import { ActionButton } from './action-button.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 

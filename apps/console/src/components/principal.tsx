@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
-import { holds, useMe } from '../data/me.ts';
+import { useMe } from '../data/me.ts';
+import { holds } from '../data/rights.ts';
 import { useAccountName, usePrincipalName, useUser } from '../data/names.ts';
 import { RowLink } from './row-link.tsx';
 

@@ -19,18 +19,17 @@ const MINUTES = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-di
 
 const DATE = { year: 'numeric', month: 'short', day: 'numeric' } as const;
 
-/** Making a format takes long, and a table needs it for each row. */
-const formats = new Map<string, Record<'absolute' | 'minute' | 'date', Intl.DateTimeFormat>>();
+const OPTIONS = { absolute: ABSOLUTE, minute: MINUTES, date: DATE };
 
-function formatsOf(timeZone: string) {
-  const known = formats.get(timeZone);
+/** Making a format takes some milliseconds, and a table needs it for each row. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(name: keyof typeof OPTIONS, timeZone: string): Intl.DateTimeFormat {
+  const key = `${name} ${timeZone}`;
+  const known = formats.get(key);
   if (known !== undefined) return known;
-  const made = {
-    absolute: new Intl.DateTimeFormat('en-GB', { ...ABSOLUTE, timeZone }),
-    minute: new Intl.DateTimeFormat('en-GB', { ...MINUTES, timeZone }),
-    date: new Intl.DateTimeFormat('en-GB', { ...DATE, timeZone }),
-  };
-  formats.set(timeZone, made);
+  const made = new Intl.DateTimeFormat('en-GB', { ...OPTIONS[name], timeZone });
+  formats.set(key, made);
   return made;
 }
 
@@ -48,12 +47,12 @@ export function Time({ at, fallback = 'never' }: { at: string | null | undefined
 
 /** `23 Nov 2026, 14:05:09 CET (Europe/Paris)`. */
 function absoluteTime(at: string, timeZone: string): string {
-  return `${formatsOf(timeZone).absolute.format(new Date(at))} (${timeZone})`;
+  return `${formatOf('absolute', timeZone).format(new Date(at))} (${timeZone})`;
 }
 
 /** `23 Nov, 14:05`. */
 export function formatMinute(at: string, timeZone: string): string {
-  return formatsOf(timeZone).minute.format(new Date(at));
+  return formatOf('minute', timeZone).format(new Date(at));
 }
 
 /** `5 min ago`, `in 3 days`; after a month the date. */
@@ -61,7 +60,7 @@ function relativeTime(time: number, now: number, timeZone: string): string {
   const distance = Math.abs(now - time);
   // The clock of the page may be a tick behind.
   if (distance < MINUTE) return now >= time - TICK_MS ? 'just now' : 'in a moment';
-  if (distance > 31 * DAY) return formatsOf(timeZone).date.format(time);
+  if (distance > 31 * DAY) return formatOf('date', timeZone).format(time);
   const duration = spanOf(distance);
   return now >= time ? `${duration} ago` : `in ${duration}`;
 }

@@ -1,4 +1,5 @@
 import { client } from '@quartermaster/client/client.gen.ts';
+import { takeAnswer } from '../early.ts';
 import { BASE_PATH } from './base-path.ts';
 import { ApiProblem } from './problem.ts';
 
@@ -15,7 +16,15 @@ const UNSAFE_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Points the generated client at the server that the page came from. Call it once, before the first request. */
 export function configureClient(): void {
-  client.setConfig({ baseUrl: window.location.origin + BASE_PATH, credentials: 'same-origin' });
+  client.setConfig({
+    baseUrl: window.location.origin + BASE_PATH,
+    credentials: 'same-origin',
+    // The client passes requests alone.
+    fetch: (input) => {
+      const request = input as Request;
+      return (request.method === 'GET' && takeAnswer(request.url)) || fetch(request);
+    },
+  });
   client.interceptors.request.use((request) => {
     // The page finds out by this request that another user has signed in.
     const asksWho = pathOf(request) === '/v1/me';

@@ -1,7 +1,8 @@
 import { listProviders, listUsers, type Provider, searchServiceAccounts, type User } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { holds, useMe } from './me.ts';
+import { useMe } from './me.ts';
+import { holds } from './rights.ts';
 import { readAll } from './pages.ts';
 import { useTenantFilter } from './tenant.ts';
 

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { takeAnswer } from '../early.ts';
 import { BASE_PATH } from './base-path.ts';
 import { ApiProblem } from './problem.ts';
 
@@ -27,13 +28,14 @@ export async function askConsole(
   path: string,
   { method = 'GET', signal }: { method?: 'GET' | 'POST' | 'DELETE'; signal?: AbortSignal },
 ): Promise<{ answer: Response; body: unknown }> {
-  // Reads have no header of their own, so that the page's preload of the session serves one of them.
+  const url = `${BASE_PATH}/console/${path}`;
+  const early = method === 'GET' ? takeAnswer(url) : undefined;
   const options = {
     method,
     ...(method !== 'GET' && { headers: { 'X-Quartermaster-Console': '1' } }),
     ...(signal !== undefined && { signal }),
   };
-  const answer = await fetch(`${BASE_PATH}/console/${path}`, options).catch((error: unknown) => {
+  const answer = await (early ?? fetch(url, options)).catch((error: unknown) => {
     throw new ApiProblem(error, undefined);
   });
   return { answer, body: await answer.json().catch(() => null) };

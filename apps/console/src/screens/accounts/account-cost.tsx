@@ -3,7 +3,8 @@ import type { ServiceAccount } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { CostText, unpricedText } from '../../components/cost.tsx';
-import { holds, useMe } from '../../data/me.ts';
+import { useMe } from '../../data/me.ts';
+import { holds } from '../../data/rights.ts';
 
 /** What the model calls cost that an account reported in 30 days. */
 export function AccountCost({ account }: { account: ServiceAccount }): ReactNode {

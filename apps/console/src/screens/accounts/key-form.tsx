@@ -7,7 +7,8 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { words } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
-import { holds, useMe } from '../../data/me.ts';
+import { useMe } from '../../data/me.ts';
+import { holds } from '../../data/rights.ts';
 import { fieldErrorsOf } from '../../data/problem.ts';
 import classes from './accounts.module.css';
 

@@ -16,7 +16,8 @@ import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatchAnswer } from '../../data/client.ts';
 import { SKIP_REASONS } from '../../data/skip-reasons.ts';
-import { type ObservationQuery, readObservations, readRecommendations, showObservation } from './queries.ts';
+import { readObservations, readRecommendations, showObservation } from './queries.ts';
+import type { ObservationQuery } from './query.ts';
 
 type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
 

@@ -7,7 +7,7 @@ import { useReturnFocus } from '../../components/use-return-focus.ts';
 import { problemOf } from '../../data/problem.ts';
 import { type BulkReport, type BulkTarget, MAX_AT_ONCE, useBulkReview } from './actions.ts';
 import classes from './inbox.module.css';
-import type { ObservationQuery } from './queries.ts';
+import type { ObservationQuery } from './query.ts';
 
 export const VERBS: Record<ReviewDecision, string> = { approved: 'Approve', rejected: 'Reject', ignored: 'Ignore' };
 

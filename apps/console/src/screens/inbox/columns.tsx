@@ -8,7 +8,7 @@ import { Time } from '../../components/time.tsx';
 import { providerLabel } from '../../data/names.ts';
 import { Callers } from './callers.tsx';
 import { meaningOf } from './meaning.ts';
-import { ANY_STATUS } from './queries.ts';
+import { ANY_STATUS } from './query.ts';
 
 type Options = {
   providers: ReadonlyMap<string, Provider>;

@@ -12,7 +12,8 @@ import { problemOf } from '../../data/problem.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { useGroupReview } from './actions.ts';
 import { CONSEQUENCES, VERBS } from './bulk-bar.tsx';
-import { ANY_STATUS, type GroupBy, type ObservationQuery, useObservationGroups } from './queries.ts';
+import { type GroupBy, useObservationGroups } from './queries.ts';
+import { ANY_STATUS, type ObservationQuery } from './query.ts';
 
 /** The API answers at most so many. */
 const MAX_GROUPS = 100;

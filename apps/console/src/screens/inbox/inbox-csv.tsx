@@ -2,7 +2,7 @@ import { listRuntimeObservations, type RuntimeObservation } from '@quartermaster
 import type { ReactNode } from 'react';
 import { CsvButton } from '../../components/csv-button.tsx';
 import type { CsvSource } from '../../data/csv.ts';
-import type { ObservationQuery } from './queries.ts';
+import type { ObservationQuery } from './query.ts';
 
 /** Without the note of a review and the changed definition, which are free text. */
 const COLUMNS: CsvSource<RuntimeObservation>['columns'] = {

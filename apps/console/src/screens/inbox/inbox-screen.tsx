@@ -17,16 +17,8 @@ import { Groups } from './groups.tsx';
 import { InboxCsv } from './inbox-csv.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
-import {
-  ANY_STATUS,
-  inboxQuery,
-  type ObservationQuery,
-  useInboxCounts,
-  useLinkedObservation,
-  useObservations,
-  usePrefetchedRecommendations,
-  viewOf,
-} from './queries.ts';
+import { useInboxCounts, useLinkedObservation, useObservations, usePrefetchedRecommendations } from './queries.ts';
+import { ANY_STATUS, inboxQuery, type ObservationQuery, viewOf } from './query.ts';
 import classes from './inbox.module.css';
 import { useSteadyRows } from './use-steady-rows.ts';
 

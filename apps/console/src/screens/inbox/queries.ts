@@ -4,7 +4,6 @@ import {
   listRecommendations,
   listRuntimeObservations,
   type ObservationGroup,
-  type ObservationView,
   type Recommendation,
   type RuntimeObservation,
   type RuntimeObservationCounts,
@@ -16,7 +15,7 @@ import {
 import { type InfiniteData, type QueryClient, type QueryKey, queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { useLinkedRecord } from '../../data/linked-record.ts';
-import { holdsWithin, meQuery } from '../../data/me.ts';
+import { meQuery } from '../../data/me.ts';
 import { type ListOptions, type PagedList, prefetchPagedList, readAll, usePagedList } from '../../data/pages.ts';
 import type { Page } from '../../data/page.ts';
 import { usePrefetchedNext } from '../../data/prefetch.ts';
@@ -24,44 +23,13 @@ import type { ApiProblem } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import type { UrlState } from '../../data/url-state.ts';
-
-export type ObservationQuery = NonNullable<NonNullable<Parameters<typeof listRuntimeObservations>[0]>['query']>;
-
-const PAGE_SIZE = 100;
+import { ANY_STATUS, firstPageIsRead, inboxQuery, type ObservationQuery, PAGE_SIZE } from './query.ts';
 
 /** Up to 2,000 rows are read to be sorted, and drawing the screen for each page of them would take most of the time. */
 const PAGES_AT_ONCE = 10;
 
 /** Other people decide, too: the list is read again so often. */
 export const REFRESH_MS = 30_000;
-
-/** The view that the address names. The link of a denial names a subject instead, which may have any status. */
-export function viewOf({ view, name }: UrlState): string {
-  return view ?? (name === undefined ? 'new' : 'all');
-}
-
-/** The views whose rows have any status. */
-export const ANY_STATUS: ReadonlySet<string> = new Set(['blocked', 'denied', 'all']);
-
-/** The query of the list, as the address says. */
-export function inboxQuery(state: UrlState): ObservationQuery {
-  const { tenant, provider, agent, kind, name, status, q, risk, environment, sort } = state;
-  const view = viewOf(state);
-  return {
-    ...(tenant !== undefined && { tenant_id: tenant }),
-    ...(view !== 'all' && { view: view as ObservationView }),
-    ...(sort !== undefined && { sort: sort as NonNullable<ObservationQuery['sort']> }),
-    ...(sort === undefined && view === 'all' && { sort: 'last_seen_at' as const }),
-    ...(provider !== undefined && { provider_id: provider }),
-    ...(agent !== undefined && { agent }),
-    ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
-    ...(name !== undefined && { name }),
-    ...(status !== undefined && view === 'all' && { status: status as RuntimeObservation['status'] }),
-    ...(q !== undefined && { text: q }),
-    ...(environment !== undefined && { environment }),
-    ...(risk !== undefined && { min_risk: risk as RuntimeObservation['risk']['level'] }),
-  };
-}
 
 /** @param enabled whether they are shown. Otherwise they are not read */
 export function useObservations(query: ObservationQuery, enabled: boolean): PagedList<RuntimeObservation> {
@@ -83,12 +51,7 @@ export function useObservations(query: ObservationQuery, enabled: boolean): Page
  */
 export async function prefetchInbox(client: QueryClient, state: UrlState): Promise<void> {
   const me = await client.ensureQueryData(meQuery());
-  if (
-    state['group'] !== undefined ||
-    !me.termsAccepted ||
-    !holdsWithin(me, 'runtime_observations:read', state['tenant'])
-  )
-    return;
+  if (!firstPageIsRead(me, state)) return;
   await prefetchPagedList(client, observationList(inboxQuery(state)));
 }
 
