@@ -299,6 +299,16 @@ describe('who may ask', () => {
     expect((await call('GET', `requests/${id}`, undefined, unscoped)).status).toBe(403);
     expect((await call('GET', `requests/${id}`, undefined, { headers: {} })).status).toBe(401);
   });
+
+  test('a sub-tenant does not reach the requests of its sibling, and the tenant reaches both', async () => {
+    const { tenantId, as } = await decidingWorld(server);
+    const at = await decidingWorld(server, { place: { tenantId, subTenantId: 'one' } });
+    const sibling = await decidingWorld(server, { place: { tenantId, subTenantId: 'two' } });
+    const id = await taskOf('drop', { at });
+    expectProblem(await call('GET', `requests/${id}`, undefined, { at: sibling }), 404, 'unknown_task');
+    const reached = await call('GET', `requests/${id}`, undefined, { at, headers: { 'X-API-Key': as.key } });
+    expect(reached).toMatchObject({ status: 200, body: { task: { id, status: 'pending' } } });
+  });
 });
 
 /** A change of the members of the denial. */
