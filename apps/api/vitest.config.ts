@@ -52,7 +52,7 @@ const ON_POSTGRES = filesOf([
   // Calls that are corrected, and sums of them.
   'telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}',
   'endpoints/{agents,channels,coverage,graph,usage}',
-  'gateway-decisions/{denials,histories,live,manifest-denials}',
+  'gateway-decisions/{access-requests,denials,histories,live,manifest-denials}',
   'mcp-proxy/proxied-calls',
   'endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists,undo-recommendations}',
   'governance/{cardinality,counting,fair-share,large-families,manifest-names,properties,replay,renaming,statements,whole-loop}',

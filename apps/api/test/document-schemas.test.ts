@@ -27,6 +27,8 @@ for (const name of ['properties', 'patternProperties', '$defs']) FREE.add(name);
 
 /** Properties that an answer may omit. */
 const OPTIONAL = new Set(['partialSuccess', 'sub_tenant_id', 'act']);
+/** Those of AuthZEN's access requests: that one of them is there is what it says. */
+for (const name of ['evaluation_id', 'access_request', 'next_action', 'retry_after']) OPTIONAL.add(name);
 
 /** Answers that may say nothing. Coding agents take a member that they do not know as permission. */
 const EMPTY = new Set(['decide_tool_hook']);

@@ -147,6 +147,10 @@ const FURTHER = [
   'POST /v1/gateways/{gateway_id}/access/v1/evaluations evaluate_access_batch',
   'POST /v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluation evaluate_provider_access',
   'POST /v1/gateways/{gateway_id}/providers/{provider}/access/v1/evaluations evaluate_provider_access_batch',
+  'POST /v1/gateways/{gateway_id}/access/v1/requests request_access',
+  'GET /v1/gateways/{gateway_id}/access/v1/requests/{task_id} get_access_request',
+  'POST /v1/gateways/{gateway_id}/providers/{provider}/access/v1/requests request_provider_access',
+  'GET /v1/gateways/{gateway_id}/providers/{provider}/access/v1/requests/{task_id} get_provider_access_request',
   'POST /v1/gateways/{gateway_id}/opa/v1/data/{path} decide_as_opa',
   'POST /v1/gateways/{gateway_id}/toolhive/decision decide_for_toolhive',
   'POST /v1/gateways/{gateway_id}/hooks/{agent} decide_tool_hook',
@@ -229,12 +233,21 @@ test('every operation has both security schemes, and registration has none', () 
   }
 });
 
-test('every operation declares 200 and, except for the OTLP receiver, 422 with the body of the specification', () => {
+/** Operations whose success is not 200. */
+const SUCCESSES: Record<string, string[]> = { request_access: ['201', '202'], request_provider_access: ['201', '202'] };
+
+/** GET operations of the decision receiver, whose input is the path alone. */
+const WITHOUT_INPUT = new Set(['get_own_gateway_session', 'get_access_request', 'get_provider_access_request']);
+
+test('every operation declares its success and, except for the OTLP receiver, 422 with the body of the specification', () => {
   for (const methods of Object.values(withSharedParts(served).paths)) {
     for (const { operationId, responses } of Object.values(methods)) {
       if (WITHOUT_BODIES.has(operationId)) continue;
-      expect(responses['200']?.content?.['application/json'], operationId).toBeDefined();
-      if (operationId?.startsWith('ingest_') || operationId === 'get_own_gateway_session') continue;
+      const declared = Object.keys(responses).filter((status) => status.startsWith('2'));
+      expect(declared, operationId).toEqual(SUCCESSES[operationId] ?? ['200']);
+      for (const status of declared)
+        expect(responses[status]?.content?.['application/json'], operationId).toBeDefined();
+      if (operationId?.startsWith('ingest_') || WITHOUT_INPUT.has(operationId)) continue;
       const schema = { $ref: '#/components/schemas/HTTPValidationError' };
       expect(responses['422']?.content, operationId).toEqual({ 'application/json': { schema } });
     }

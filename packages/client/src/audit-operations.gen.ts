@@ -103,6 +103,7 @@ export const AUDIT_OPERATION_TITLES = {
   remove_development_users: "Remove the users of the development identity provider",
   remove_expired_invitation: "Remove an expired invitation",
   remove_unclaimed_user: "Remove a user who never signed in",
+  request_access: "Request access (AuthZEN)",
   review_runtime_observation: "Review a runtime observation",
   review_runtime_observations: "Review many runtime observations",
   revoke_derived_access: "Revoke the access that derives from a user or key",

@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'declare_agent_channel' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_channels' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
+export type AuditOperation = 'accept_membership' | 'allow_identity_relink' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'declare_agent_channel' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_price' | 'delete_provider' | 'delete_provider_credential' | 'delete_provider_secret_header' | 'delete_service_account' | 'delete_tenant' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'erase_tenant' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_identity_relink' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'group_runtime_observations' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_channels' | 'list_coverage' | 'list_derived_access' | 'list_gateway_denials' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_inventory_items' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_observation_denials' | 'list_operator_tasks' | 'list_prices' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_telemetry_health' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'plan_provider_recommendations' | 'put_provider_credential' | 'put_provider_secret_header' | 'register_user' | 'relink_identity' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'request_access' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'set_price' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'undo_recommendations' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events' | 'withdraw_identity_relink';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -1243,7 +1243,7 @@ export type EvaluateAccessInput = {
     action: AuthzenAction;
     resource: AuthzenResource;
     /**
-     * It is not read.
+     * It is not read, and neither is `approval` in it: the inventory decides.
      */
     context?: {
         [key: string]: unknown;
@@ -1315,7 +1315,7 @@ export type EvaluateAccessBatchInput = {
     action?: AuthzenAction;
     resource?: AuthzenResource;
     /**
-     * It is not read.
+     * It is not read, and neither is `approval` in it: the inventory decides.
      */
     context?: {
         [key: string]: unknown;
@@ -1336,7 +1336,7 @@ export type AccessEvaluationItem = {
     action?: AuthzenAction;
     resource?: AuthzenResource;
     /**
-     * It is not read.
+     * It is not read, and neither is `approval` in it: the inventory decides.
      */
     context?: {
         [key: string]: unknown;
@@ -1349,6 +1349,40 @@ export type AccessEvaluationItem = {
  */
 export type AccessEvaluationOptions = {
     evaluations_semantic?: 'execute_all' | 'deny_on_first_deny' | 'permit_on_first_permit';
+    [key: string]: unknown;
+};
+
+/**
+ * An access request: what was denied, as it was asked, and its denial. `context`, `requested_access`, `client`, `callback` and further members are neither read nor stored.
+ */
+export type RequestAccessInput = {
+    /**
+     * Bundles are refused.
+     */
+    items?: unknown;
+    subject: AuthzenSubject;
+    resource: AuthzenResource;
+    action: AuthzenAction;
+    denial: AccessRequestDenial;
+    [key: string]: unknown;
+};
+
+/**
+ * The denial that a request is about.
+ */
+export type AccessRequestDenial = {
+    /**
+     * That of the denial. Required here.
+     */
+    binding_token?: string;
+    /**
+     * That of the denial.
+     */
+    evaluation_id?: string;
+    /**
+     * That of the denial.
+     */
+    expires_at: string;
     [key: string]: unknown;
 };
 
@@ -1591,7 +1625,7 @@ export type MatchedPrice = {
  */
 export type Problem = {
     /**
-     * The kind of problem, as a URN: `urn:quartermaster:problem:<code>`.
+     * The kind of problem, as a URN: `urn:quartermaster:problem:<code>`, or `urn:openid:authzen:access-request:error:<code>` for access requests.
      */
     type: string;
     /**
@@ -1613,7 +1647,7 @@ export type Problem = {
     /**
      * The reason, for programs. A code never changes.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'suspended_by_platform' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'channel_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'not_requestable' | 'invalid_denial_binding' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'session_token_invalid' | 'gateway_session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'suspended_by_platform' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'not_granted' | 'provider_not_listed' | 'name_missing' | 'mcp_revision_unsupported' | 'mcp_method_unknown' | 'header_repeated' | 'headers_differ' | 'body_incomplete' | 'mcp_proxy_off' | 'provider_not_proxied' | 'headers_not_checked' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'channel_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'price_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'apply_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'unknown_task' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'price_limit_reached' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_deleted' | 'tenant_exists' | 'tenant_in_use' | 'tenant_limit_reached' | 'user_not_active' | 'expired_denial' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that the caller needs. Only with 403 `scope_missing`.
      */
@@ -1911,7 +1945,7 @@ export type AuditEvent = {
     subTenantId: string | null;
     actor: AuditActor;
     /**
-     * How the actor authenticated. `session`: the cookie of the web console.
+     * How the actor authenticated. `session`: the cookie of the web console. Null also for the token of a gateway session.
      */
     scheme: 'api_key' | 'bearer' | 'session' | null;
     /**
@@ -5192,6 +5226,40 @@ export type AccessEvaluationContext = {
     mode: Enforcement;
     observation_id: string | null;
     review_url: string | null;
+    /**
+     * Identifies the denial. Only with `access_request`.
+     */
+    evaluation_id?: string;
+    /**
+     * Only with a denial in the mode `enforce` that a review task is open about, and not for lists (AuthZEN Access Request and Approval Profile, draft 1).
+     */
+    access_request?: RequestableDenial;
+    /**
+     * `request`: access can be requested. `retry`: it was approved, and the change is not applied yet. Left out: neither.
+     */
+    next_action?: 'request' | 'retry';
+    /**
+     * Seconds to wait. Only with `retry`.
+     */
+    retry_after?: number;
+};
+
+/**
+ * How to request what was denied.
+ */
+export type RequestableDenial = {
+    /**
+     * Where access can be requested (`request_access`).
+     */
+    endpoint: string;
+    /**
+     * Until when.
+     */
+    expires_at: Timestamp;
+    /**
+     * Goes into the request unchanged.
+     */
+    binding_token: string;
 };
 
 /**
@@ -5204,6 +5272,94 @@ export type AccessEvaluations = AccessEvaluation | AccessEvaluationList;
  */
 export type AccessEvaluationList = {
     evaluations: Array<AccessEvaluation>;
+};
+
+/**
+ * An access request and its status.
+ */
+export type AccessRequest = ApprovedAccessRequest | UnapprovedAccessRequest;
+
+/**
+ * An access request that was approved.
+ */
+export type ApprovedAccessRequest = {
+    task: ApprovedAccessRequestTask;
+    result: AccessRequestResult;
+};
+
+/**
+ * The task of the people who have approved.
+ */
+export type ApprovedAccessRequestTask = {
+    /**
+     * The id of the operator task.
+     */
+    id: string;
+    /**
+     * Where to ask for the status.
+     */
+    status_endpoint: string;
+    links: AccessRequestLinks;
+    /**
+     * Ask for an evaluation again. It denies with `next_action` `retry` until the change is applied.
+     */
+    status: 'approved';
+};
+
+/**
+ * Pages for people.
+ */
+export type AccessRequestLinks = {
+    /**
+     * Where a person can decide, in the console.
+     */
+    review: string;
+};
+
+/**
+ * What to do with the approval: ask for an evaluation again.
+ */
+export type AccessRequestResult = {
+    mode: 'reevaluate';
+    approval: AccessApproval;
+};
+
+/**
+ * A reference to the approval. It permits nothing by itself.
+ */
+export type AccessApproval = {
+    id: string;
+    approved_at: Timestamp;
+    /**
+     * 24 hours after `approved_at`: the end of this reference. What was approved stays permitted.
+     */
+    approved_until: Timestamp;
+};
+
+/**
+ * An access request that was not approved, or not yet.
+ */
+export type UnapprovedAccessRequest = {
+    task: UnapprovedAccessRequestTask;
+};
+
+/**
+ * The task of the people who decide.
+ */
+export type UnapprovedAccessRequestTask = {
+    /**
+     * The id of the operator task.
+     */
+    id: string;
+    /**
+     * Where to ask for the status.
+     */
+    status_endpoint: string;
+    links: AccessRequestLinks;
+    /**
+     * `denied`: rejected or ignored.
+     */
+    status: 'pending' | 'denied' | 'cancelled';
 };
 
 /**
@@ -15107,6 +15263,294 @@ export type EvaluateProviderAccessBatchResponses = {
 };
 
 export type EvaluateProviderAccessBatchResponse = EvaluateProviderAccessBatchResponses[keyof EvaluateProviderAccessBatchResponses];
+
+export type RequestAccessData = {
+    body: RequestAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/access/v1/requests';
+};
+
+export type RequestAccessErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request), `not_requestable` (Access cannot be requested), `invalid_denial_binding` (The request does not match its denial).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `expired_denial` (Denial expired).
+     */
+    410: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type RequestAccessError = RequestAccessErrors[keyof RequestAccessErrors];
+
+export type RequestAccessResponses = {
+    /**
+     * An access request and its status.
+     */
+    201: AccessRequest;
+    /**
+     * An access request and its status.
+     */
+    202: AccessRequest;
+};
+
+export type RequestAccessResponse = RequestAccessResponses[keyof RequestAccessResponses];
+
+export type GetAccessRequestData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The task's id.
+         */
+        task_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/access/v1/requests/{task_id}';
+};
+
+export type GetAccessRequestErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found), `unknown_task` (Access request not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetAccessRequestError = GetAccessRequestErrors[keyof GetAccessRequestErrors];
+
+export type GetAccessRequestResponses = {
+    /**
+     * An access request and its status.
+     */
+    200: AccessRequest;
+};
+
+export type GetAccessRequestResponse = GetAccessRequestResponses[keyof GetAccessRequestResponses];
+
+export type RequestProviderAccessData = {
+    body: RequestAccessInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/requests';
+};
+
+export type RequestProviderAccessErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request), `not_requestable` (Access cannot be requested), `invalid_denial_binding` (The request does not match its denial).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `expired_denial` (Denial expired).
+     */
+    410: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type RequestProviderAccessError = RequestProviderAccessErrors[keyof RequestProviderAccessErrors];
+
+export type RequestProviderAccessResponses = {
+    /**
+     * An access request and its status.
+     */
+    201: AccessRequest;
+    /**
+     * An access request and its status.
+     */
+    202: AccessRequest;
+};
+
+export type RequestProviderAccessResponse = RequestProviderAccessResponses[keyof RequestProviderAccessResponses];
+
+export type GetProviderAccessRequestData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The id, the name or an alias of a provider that the gateway lists.
+         */
+        provider: string;
+        /**
+         * The task's id.
+         */
+        task_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/providers/{provider}/access/v1/requests/{task_id}';
+};
+
+export type GetProviderAccessRequestErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended), `session_token_invalid` (Session token not valid), `gateway_session_ended` (Gateway session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found), `unknown_task` (Access request not found).
+     */
+    404: Problem;
+    /**
+     * `gateway_not_active` (Gateway not active).
+     */
+    409: Problem;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetProviderAccessRequestError = GetProviderAccessRequestErrors[keyof GetProviderAccessRequestErrors];
+
+export type GetProviderAccessRequestResponses = {
+    /**
+     * An access request and its status.
+     */
+    200: AccessRequest;
+};
+
+export type GetProviderAccessRequestResponse = GetProviderAccessRequestResponses[keyof GetProviderAccessRequestResponses];
 
 export type DecideAsOpaData = {
     body: OpaInput;

@@ -85,7 +85,9 @@ export const AuditEventSchema = z
     scheme: z
       .enum(['api_key', 'bearer', 'session'])
       .nullable()
-      .describe('How the actor authenticated. `session`: the cookie of the web console.'),
+      .describe(
+        'How the actor authenticated. `session`: the cookie of the web console. Null also for the token of a gateway session.',
+      ),
     keyId: z.string().nullable().describe('The id of the API key. Null if none was used.'),
     operation: z
       .string()

@@ -1,6 +1,6 @@
 /**
  * The audit events that are no operations, in words: what the service does by itself, or over other paths than those of
- * operations.
+ * operations; and what decision points ask for, whose other operations are counted instead.
  */
 export const SERVICE_ACTION_TITLES = {
   bootstrap: 'Create the first platform administrator',
@@ -13,6 +13,7 @@ export const SERVICE_ACTION_TITLES = {
   remove_development_users: 'Remove the users of the development identity provider',
   remove_expired_invitation: 'Remove an expired invitation',
   remove_unclaimed_user: 'Remove a user who never signed in',
+  request_access: 'Request access (AuthZEN)',
   sign_in: 'Sign in',
   sign_out: 'Sign out',
 } as const;

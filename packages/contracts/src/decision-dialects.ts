@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { EnforcementSchema } from './gateways.ts';
-import { LookupIdSchema } from './fields.ts';
+import { LookupIdSchema, TimestampSchema } from './fields.ts';
 import { operation } from './operation.ts';
 
-const params = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
-const providerParams = {
+export const params = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
+export const providerParams = {
   ...params,
   provider: z.string().min(1).max(256).describe('The id, the name or an alias of a provider that the gateway lists.'),
 };
 
-const CREDENTIAL =
+export const CREDENTIAL =
   'The credential is an API key with the scope `gateway_sessions:evaluate`, or the token of a session of this gateway. Programs that can send neither `X-API-Key` nor a Bearer token may send the credential as the password of Basic authentication. A denial is an answer with 200. In the mode `observe` everything is allowed, and the answer says what would have been denied.';
 
-const dialect = {
+export const dialect = {
   transport: 'decision',
   method: 'POST',
   scope: 'gateway_sessions:evaluate',
@@ -32,7 +32,7 @@ const dialect = {
 /** Members that the dialects do not read are ignored, so that newer versions of the clients work. */
 const Properties = z.record(z.string(), z.unknown()).optional();
 
-const SubjectSchema = z
+export const SubjectSchema = z
   .looseObject({
     type: z
       .string()
@@ -42,7 +42,7 @@ const SubjectSchema = z
   })
   .meta({ id: 'AuthzenSubject', description: 'Who wants to use something (AuthZEN 1.0, section 5.1).' });
 
-const ResourceSchema = z
+export const ResourceSchema = z
   .looseObject({
     type: z.string().describe('`tool`, `model`, `prompt`, `resource` or `agent`.'),
     id: z.string().describe('The name as the agent calls it.'),
@@ -52,7 +52,7 @@ const ResourceSchema = z
   })
   .meta({ id: 'AuthzenResource', description: 'What the subject wants to use (AuthZEN 1.0, section 5.2).' });
 
-const ActionSchema = z
+export const ActionSchema = z
   .looseObject({
     name: z
       .string()
@@ -63,7 +63,10 @@ const ActionSchema = z
   })
   .meta({ id: 'AuthzenAction', description: 'How the subject wants to use it (AuthZEN 1.0, section 5.3).' });
 
-const Context = z.record(z.string(), z.unknown()).optional().describe('It is not read.');
+const Context = z
+  .record(z.string(), z.unknown())
+  .optional()
+  .describe('It is not read, and neither is `approval` in it: the inventory decides.');
 
 export const EvaluateAccessInputSchema = z
   .looseObject({ subject: SubjectSchema, action: ActionSchema, resource: ResourceSchema, context: Context })
@@ -93,6 +96,25 @@ export const AccessEvaluationSchema = z
         mode: EnforcementSchema,
         observation_id: z.string().nullable(),
         review_url: z.string().nullable(),
+        evaluation_id: z.string().optional().describe('Identifies the denial. Only with `access_request`.'),
+        access_request: z
+          .strictObject({
+            endpoint: z.string().describe('Where access can be requested (`request_access`).'),
+            expires_at: TimestampSchema.describe('Until when.'),
+            binding_token: z.string().describe('Goes into the request unchanged.'),
+          })
+          .meta({ id: 'RequestableDenial', description: 'How to request what was denied.' })
+          .optional()
+          .describe(
+            'Only with a denial in the mode `enforce` that a review task is open about, and not for lists (AuthZEN Access Request and Approval Profile, draft 1).',
+          ),
+        next_action: z
+          .enum(['request', 'retry'])
+          .optional()
+          .describe(
+            '`request`: access can be requested. `retry`: it was approved, and the change is not applied yet. Left out: neither.',
+          ),
+        retry_after: z.int().optional().describe('Seconds to wait. Only with `retry`.'),
       })
       .meta({ id: 'AccessEvaluationContext', description: 'Why, and where a person can review it.' }),
   })

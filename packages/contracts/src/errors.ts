@@ -7,6 +7,12 @@ import { z } from 'zod';
 export const ERRORS = {
   credentials_ambiguous: { status: 400, title: 'More than one credential' },
   request_malformed: { status: 400, title: 'Malformed request' },
+  not_requestable: { status: 400, title: 'Access cannot be requested', type: accessRequestProblem('not_requestable') },
+  invalid_denial_binding: {
+    status: 400,
+    title: 'The request does not match its denial',
+    type: accessRequestProblem('invalid_denial_binding'),
+  },
   credentials_missing: { status: 401, title: 'Credentials required' },
   credentials_invalid: { status: 401, title: 'Credentials not valid' },
   session_ended: { status: 401, title: 'Console session ended' },
@@ -61,6 +67,7 @@ export const ERRORS = {
   tenant_not_found: { status: 404, title: 'Tenant not found' },
   trace_not_found: { status: 404, title: 'Trace not found' },
   user_not_found: { status: 404, title: 'User not found' },
+  unknown_task: { status: 404, title: 'Access request not found', type: accessRequestProblem('unknown_task') },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   ambiguous_id: { status: 409, title: 'Id exists in several tenants' },
   id_taken: { status: 409, title: 'Id already in use' },
@@ -95,6 +102,7 @@ export const ERRORS = {
   tenant_in_use: { status: 409, title: 'Tenant in use' },
   tenant_limit_reached: { status: 409, title: 'Limit of the tenant reached' },
   user_not_active: { status: 409, title: 'User not active' },
+  expired_denial: { status: 410, title: 'Denial expired', type: accessRequestProblem('expired_denial') },
   precondition_failed: { status: 412, title: 'The record has changed' },
   body_too_large: { status: 413, title: 'Body too large' },
   media_type_unsupported: { status: 415, title: 'Media type not supported' },
@@ -105,7 +113,21 @@ export const ERRORS = {
   service_unavailable: { status: 503, title: 'Service unavailable' },
   outcome_unknown: { status: 503, title: 'Outcome unknown' },
   identity_provider_unavailable: { status: 503, title: 'Identity provider unavailable' },
-} as const satisfies Record<string, { status: number; title: string }>;
+} as const satisfies Record<string, ErrorDefinition>;
+
+/** `type`: the problem type of a foreign specification, in place of ours. */
+type ErrorDefinition = { status: number; title: string; type?: string };
+
+/** A problem type of the AuthZEN Access Request and Approval Profile. */
+function accessRequestProblem(name: string): string {
+  return `urn:openid:authzen:access-request:error:${name}`;
+}
+
+/** The kind of problem, as a URN. */
+export function problemType(code: ErrorCode): string {
+  const { type = `urn:quartermaster:problem:${code}` }: ErrorDefinition = ERRORS[code];
+  return type;
+}
 
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -114,7 +136,11 @@ const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 /** The body of all errors except 422: a problem document (RFC 9457), `application/problem+json`. */
 export const ProblemSchema = z
   .strictObject({
-    type: z.string().describe('The kind of problem, as a URN: `urn:quartermaster:problem:<code>`.'),
+    type: z
+      .string()
+      .describe(
+        'The kind of problem, as a URN: `urn:quartermaster:problem:<code>`, or `urn:openid:authzen:access-request:error:<code>` for access requests.',
+      ),
     title: z.string().describe('The kind of problem, in a few words.'),
     status: z.int().describe('The HTTP status of the answer.'),
     detail: z.string().describe('What was wrong with this request.'),

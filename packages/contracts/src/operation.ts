@@ -8,6 +8,8 @@ export const BODY_MAX_BYTES = 128 * 1024;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
+type SuccessStatus = 200 | 201 | 202;
+
 /** The definition of an operation. REST route, tRPC procedure, validation, document and client are generated from it. */
 export type OperationDefinition<Path extends string, Id extends string, P, Q, B, O> = {
   method: Method;
@@ -60,6 +62,8 @@ export type OperationDefinition<Path extends string, Id extends string, P, Q, B,
   /** It accepts If-Match, and compares it with the entity tag that this record has before the change. */
   ifMatch?: TaggedRecord;
   output: O;
+  /** The statuses of a success, all with the same body. Default: 200. */
+  successStatuses?: readonly SuccessStatus[];
   /** The error codes beyond those that follow from the definition, such as those of authentication and validation. */
   errors?: readonly ErrorCode[];
 } & ParamsFor<Path, P>;
@@ -131,6 +135,7 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly idempotency: 'none' | 'transaction' | 'lease';
   readonly record?: TaggedRecord;
   readonly ifMatch?: TaggedRecord;
+  readonly successStatuses: readonly SuccessStatus[];
   readonly errors: readonly ErrorCode[];
   readonly input: InputParser<I, O>;
   readonly output: { _input: R; _output: R; parse(value: unknown): R };
@@ -224,6 +229,7 @@ export function operation<
     ...(parts.path && { params: parts.path }),
     ...(parts.query && { query: parts.query }),
     ...(parts.body && { body: parts.body }),
+    successStatuses: definition.successStatuses ?? [200],
     errors: definition.errors ?? [],
     // `_input` and `_output` exist only in the types. Nothing reads them at run time.
     input: { parse } as unknown as InputParser<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>>,

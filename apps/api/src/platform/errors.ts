@@ -1,4 +1,10 @@
-import { ERRORS, type ErrorCode, type Problem, type ValidationError } from '@quartermaster/contracts/errors.ts';
+import {
+  ERRORS,
+  type ErrorCode,
+  type Problem,
+  problemType,
+  type ValidationError,
+} from '@quartermaster/contracts/errors.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 
@@ -27,7 +33,7 @@ export class ApiError extends TRPCError {
   /** The problem document (RFC 9457). @param requestId becomes its `instance` */
   problem(requestId: string): Problem {
     return {
-      type: `urn:quartermaster:problem:${this.reason}`,
+      type: problemType(this.reason),
       title: ERRORS[this.reason].title,
       status: this.status,
       detail: this.message,

@@ -208,6 +208,9 @@ describe('AuthZEN Authorization API 1.0', () => {
           policy_decision_point: point,
           access_evaluation_endpoint: `${point}/access/v1/evaluation`,
           access_evaluations_endpoint: `${point}/access/v1/evaluations`,
+          access_request_endpoint: `${point}/access/v1/requests`,
+          jwks_uri: `${server.services.publicUrl}/.well-known/jwks.json`,
+          capabilities: ['urn:openid:authzen:capability:access-request'],
         },
       });
     }

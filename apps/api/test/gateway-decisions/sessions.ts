@@ -1,4 +1,4 @@
-import { accountWithKey, unique } from '../support/people.ts';
+import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body, TestServer } from '../support/server.ts';
 
 /** A gateway with a provider whose inventory has some items, and a session at it. */
@@ -19,15 +19,20 @@ type Options = {
   gateway?: object;
   provider?: object;
   session?: object;
+  place?: Place;
 };
 
-/** @param options.items default: the tool `search` */
+/**
+ * @param options.items default: the tool `search`
+ * @param options.place default: a new tenant
+ */
 export async function decidingWorld(
   server: Pick<TestServer, 'ok' | 'services' | 'admin'>,
   options: Options = {},
 ): Promise<DecidingWorld> {
-  const tenantId = unique('deciding');
-  const { id: accountId, key } = await accountWithKey(server as TestServer, { tenantId });
+  const { place = { tenantId: unique('deciding') } } = options;
+  const { tenantId } = place;
+  const { id: accountId, key } = await accountWithKey(server as TestServer, place);
   const as = { key };
   const providerName = unique('provider');
   const { id: providerId } = await server.ok('POST', '/v1/providers', {

@@ -254,13 +254,13 @@ export async function addObservationDenials(
   await addDenialRows(db, denials, { tenantId });
 }
 
-type DenialFilter = { observationId?: string; gatewayId?: string; since?: string };
+type DenialFilter = { observationId?: string; gatewayId?: string; account?: string; since?: string };
 
 /** Denials, the latest first. The scope applies to the observations. */
 export async function listDenials(
   db: Database,
   scope: TenantScope,
-  { observationId, gatewayId, since }: DenialFilter,
+  { observationId, gatewayId, account, since }: DenialFilter,
   { limit, after }: PageRequest,
 ): Promise<Page<DeniedUse>> {
   const position = sql<string>`denial.observation_id || ' ' || denial.gateway_id || ' ' || denial.account`;
@@ -278,6 +278,7 @@ export async function listDenials(
     .where(inScope(scope, 'observation'));
   if (observationId !== undefined) query = query.where('denial.observation_id', '=', observationId);
   if (gatewayId !== undefined) query = query.where('denial.gateway_id', '=', gatewayId);
+  if (account !== undefined) query = query.where('denial.account', '=', account);
   if (since !== undefined) query = query.where('denial.last_denied_at', '>=', since);
   if (after !== null) {
     query = query.where(sql<boolean>`(denial.last_denied_at, ${position}) < (${after[0]}, ${after[1]})`);

@@ -12,6 +12,7 @@ export const HEADERS = {
     description: 'How many seconds to wait before the next attempt.',
     schema: { type: 'integer', minimum: 0 },
   },
+  Location: { description: 'The URL of the record that the request made or found.', schema: { type: 'string' } },
   WWWAuthenticate: { description: 'The authentication challenge (RFC 6750).', schema: { type: 'string' } },
   Accept: {
     description: 'The media types that the operation reads, separated by commas. Only if the media type was refused.',
@@ -97,11 +98,13 @@ export function responseHeadersOf(
     'RateLimit-Policy': 'RateLimitPolicy',
     RateLimit: 'RateLimit',
   };
+  if (status === 201 || status === 202) names.Location = 'Location';
   if (record && status < 400) names.ETag = 'ETag';
   if (idempotency !== 'none' && status === 200) names['Idempotency-Replayed'] = 'IdempotencyReplayed';
   if (status === 401 || status === 403) names['WWW-Authenticate'] = 'WWWAuthenticate';
   if (status === 415) Object.assign(names, { Accept: 'Accept', 'Accept-Encoding': 'AcceptEncoding' });
-  const hasRetryAfter = status === 429 || status === 503 || (status === 409 && idempotency !== 'none');
+  const hasRetryAfter =
+    status === 202 || status === 429 || status === 503 || (status === 409 && idempotency !== 'none');
   if (hasRetryAfter) names['Retry-After'] = 'RetryAfter';
   return Object.fromEntries(
     Object.entries(names).map(([header, name]) => [header, { $ref: `#/components/headers/${name}` }]),

@@ -178,13 +178,14 @@ function responsesOf(operation: Operation, shared: Shared): ZodOpenApiResponsesO
   const otlp = operation.transport === 'otlp';
   const output = operation.output as unknown as Schema;
   const success = otlp ? inBothEncodings(output) : json(output);
-  const responses: ZodOpenApiResponsesObject = {
-    200: {
+  const responses: ZodOpenApiResponsesObject = {};
+  for (const status of operation.successStatuses) {
+    responses[`${status}`] = {
       description: output.description ?? operation.summary,
-      headers: responseHeadersOf(operation, 200),
+      headers: responseHeadersOf(operation, status),
       ...(output instanceof z.ZodNull ? {} : { content: success }),
-    },
-  };
+    };
+  }
   if (operation.method === 'GET' && operation.record) {
     const description = 'The record has one of the entity tags in `If-None-Match`.';
     responses['304'] = sharedResponse(shared, 'NotModified', {

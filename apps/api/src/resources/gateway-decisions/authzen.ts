@@ -1,5 +1,7 @@
 import type { AccessEvaluation } from '@quartermaster/contracts/decision-dialects.ts';
 import { InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
+import { nextSteps } from './access-requests.ts';
+import { endpointOf } from './binding-tokens.ts';
 import { type Dialect, type DialectAnswer, type DialectRequest, textOf } from './dialect.ts';
 
 /**
@@ -29,15 +31,18 @@ export const AUTHZEN: Dialect = {
   questionsIn: (body) => (body as Evaluations).evaluations?.length ?? 1,
   async answer(request) {
     const { evaluations, options, ...defaults } = request.body as Evaluations;
-    if (evaluations === undefined || evaluations.length === 0) return worded(await evaluate(request, defaults));
+    const worded = wording(request);
+    if (evaluations === undefined || evaluations.length === 0)
+      return worded(defaults, await evaluate(request, defaults));
     const last = LAST_DECISIONS.get(options?.evaluations_semantic ?? 'execute_all');
-    const answers: DialectAnswer[] = [];
-    for (const evaluation of evaluations) {
-      const answer = await evaluate(request, { ...defaults, ...evaluation });
-      answers.push(answer);
+    const answers: [Evaluation, DialectAnswer][] = [];
+    for (const one of evaluations) {
+      const evaluation = { ...defaults, ...one };
+      const answer = await evaluate(request, evaluation);
+      answers.push([evaluation, answer]);
       if (answer.allowed === last) break;
     }
-    return { evaluations: await Promise.all(answers.map(worded)) };
+    return { evaluations: await Promise.all(answers.map(([evaluation, answer]) => worded(evaluation, answer))) };
   },
 };
 
@@ -61,9 +66,14 @@ async function evaluate(request: DialectRequest, { subject, action, resource }: 
   return ask({ provider, kind, name: resource.id, uncounted: isList }, found);
 }
 
-async function worded({ allowed, reason, mode, observationId, reviewUrl }: DialectAnswer): Promise<AccessEvaluation> {
-  const context = { reason, mode, observation_id: await observationId(), review_url: reviewUrl };
-  return { decision: allowed, context };
+function wording(request: DialectRequest) {
+  const nextStep = nextSteps(request);
+  return async (evaluation: Evaluation, answer: DialectAnswer): Promise<AccessEvaluation> => {
+    const { allowed, reason, mode, reviewUrl } = answer;
+    const id = await answer.observationId();
+    const context = { reason, mode, observation_id: id, review_url: reviewUrl };
+    return { decision: allowed, context: { ...context, ...(await nextStep(evaluation, answer, id)) } };
+  };
 }
 
 /**
@@ -77,5 +87,8 @@ export function authzenMetadata(publicUrl: string, path: string): object {
     policy_decision_point: point,
     access_evaluation_endpoint: `${point}/access/v1/evaluation`,
     access_evaluations_endpoint: `${point}/access/v1/evaluations`,
+    access_request_endpoint: endpointOf(point),
+    jwks_uri: `${publicUrl}/.well-known/jwks.json`,
+    capabilities: ['urn:openid:authzen:capability:access-request'],
   };
 }

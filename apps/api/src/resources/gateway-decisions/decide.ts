@@ -2,10 +2,13 @@ import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
 import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { SessionState } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { findGateway } from '@quartermaster/db/repositories/gateways.ts';
-import { EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { findLastOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { EVERYWHERE, type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
+import { reviewTask } from '../../governance/observations/review-task.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import { type CompiledPolicy, type CompiledProvider, compilePolicy } from '../gateway-sessions/policy.ts';
@@ -14,9 +17,10 @@ import { LiveCache } from './live-cache.ts';
 import { SessionStates } from './session-states.ts';
 import { type SessionClaims, SessionTokens } from './session-tokens.ts';
 
-/** The most sessions and gateways in the caches. */
+/** The most sessions, gateways and review tasks in the caches. */
 const MAX_SESSIONS = 50_000;
 const MAX_GATEWAYS = 1000;
+const MAX_REVIEW_TASKS = 10_000;
 
 /** A session that is active now, at its gateway. */
 export type LiveSession = {
@@ -65,6 +69,7 @@ export class Decisions {
   readonly #tokens: SessionTokens;
   readonly #states: LiveCache<SessionState | undefined>;
   readonly #policies: LiveCache<CompiledPolicy | undefined>;
+  readonly #reviewTasks: LiveCache<OperatorTask | undefined>;
   readonly #log: DecisionLog;
 
   constructor(services: DecisionServices, freshMs?: number) {
@@ -78,6 +83,14 @@ export class Decisions {
       load: (key) => {
         const [tenantId = '', id = ''] = key.split(' ');
         return states.read(tenantId, id);
+      },
+      ...fresh,
+    });
+    this.#reviewTasks = new LiveCache({
+      most: MAX_REVIEW_TASKS,
+      load: (key) => {
+        const [tenantId = '', id = ''] = key.split(' ');
+        return findLastOperatorTask(services.db, wholeTenant(tenantId), reviewTask({ id }), services.now());
       },
       ...fresh,
     });
@@ -147,6 +160,11 @@ export class Decisions {
   /** The id of the observation that counts a denial. Waits a moment for a new one. Null if there is none yet, or no denial. */
   async observationOf({ reason, decided }: Decision): Promise<string | null> {
     return reason === null ? null : this.#log.observationOf(decided);
+  }
+
+  /** The last review task about an observation that counts a denial. */
+  async reviewTaskOf({ decided: { place } }: Decision, observationId: string): Promise<OperatorTask | undefined> {
+    return this.#reviewTasks.get(`${place.tenantId} ${observationId}`);
   }
 
   /** Writes the counts that wait in memory. */

@@ -1,5 +1,7 @@
+import * as access from '@quartermaster/contracts/access-requests.ts';
 import * as contract from '@quartermaster/contracts/decision-dialects.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { ACCESS_REQUEST, ACCESS_REQUEST_STATUS } from './access-requests.ts';
 import { AUTHZEN } from './authzen.ts';
 import type { Dialect } from './dialect.ts';
 import { HOOKS } from './hooks.ts';
@@ -12,6 +14,10 @@ const DIALECTS = new Map<Operation, Dialect>([
   [contract.evaluateAccessBatch, AUTHZEN],
   [contract.evaluateProviderAccess, AUTHZEN],
   [contract.evaluateProviderAccessBatch, AUTHZEN],
+  [access.requestAccess, ACCESS_REQUEST],
+  [access.getAccessRequest, ACCESS_REQUEST_STATUS],
+  [access.requestProviderAccess, ACCESS_REQUEST],
+  [access.getProviderAccessRequest, ACCESS_REQUEST_STATUS],
   [contract.decideAsOpa, OPA],
   [contract.decideForToolhive, TOOLHIVE],
   [contract.decideToolHook, HOOKS],

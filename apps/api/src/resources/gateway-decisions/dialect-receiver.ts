@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { findSubject } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
@@ -14,6 +15,7 @@ import { ApiError, requireFound, ValidationFailure } from '../../platform/errors
 import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
 import type { CompiledPolicy } from '../gateway-sessions/policy.ts';
+import { BindingTokens } from './binding-tokens.ts';
 import { type DecidedSubject, type Decisions, reasonOf } from './decide.ts';
 import type { DialectAnswer, DialectRequest } from './dialect.ts';
 import type { DialectPath } from './dialect-paths.ts';
@@ -22,7 +24,7 @@ import { plainCredential, sessionTokenOf } from './plain-credential.ts';
 import { countForTenant, countRefused, reviewUrlOf } from './receiver.ts';
 
 type DialectReceiver = {
-  services: Pick<Services, 'db' | 'publicUrl'>;
+  services: Pick<Services, 'db' | 'publicUrl' | 'now' | 'secrets' | 'audit'>;
   decisions: Decisions;
   callers: Callers;
   /** The rate limit of each tenant's decisions. Null: not limited. */
@@ -40,8 +42,11 @@ type DialectReceiver = {
 /** Whom a credential stands for. `reach`: where an API key may ask about others. Null: a session asks only about itself. */
 type Caller = { subject: DecidedSubject; reach: TenantScope | null; principal: Principal | null };
 
+type WithTokens = DialectReceiver & { tokens: BindingTokens };
+
 /** Answers decisions in the protocols of others: AuthZEN, Open Policy Agent, and those of gateways and coding agents. */
-export function dialectReceiver(options: DialectReceiver) {
+export function dialectReceiver(given: DialectReceiver) {
+  const options = { ...given, tokens: new BindingTokens(given.services) };
   const { onRefused, countUnmatched } = options;
   return async (req: IncomingMessage, res: ServerResponse, path: DialectPath): Promise<void> => {
     const { operation, dialect } = path;
@@ -63,7 +68,7 @@ export function dialectReceiver(options: DialectReceiver) {
       if (performance.now() - start > RIGHTS_FRESH_MS) caller = await authenticated();
       const questions = dialect.questionsIn?.(body) ?? 1;
       if (questions > 1) await countForTenant(options.limit, caller.subject, questions - 1);
-      const output = await dialect.answer(requestOf(options, { req, path, caller, body }));
+      const output = await dialect.answer(requestOf(options, { req, res, path, caller, body }));
       sendJson(req, res, output);
     } catch (error) {
       const counted = await countRefused(error, () => countUnmatched(req, res));
@@ -113,24 +118,36 @@ function accountAt(policy: CompiledPolicy, subject: string): DecidedSubject {
 }
 
 async function readInput(req: IncomingMessage, { operation, parameters }: DialectPath): Promise<unknown> {
-  const raw = await readBody(req, { optional: false, limit: operation.bodyMaxBytes });
+  const { bodyMaxBytes: limit } = operation;
+  const raw = operation.body === undefined ? undefined : await readBody(req, { optional: false, limit });
   const { body } = validate(operation, { path: parameters, query: {}, body: raw }) as { body: unknown };
   return body;
 }
 
 function requestOf(
-  options: DialectReceiver,
-  { req, path, caller, body }: Pick<Asking, 'req' | 'path'> & { caller: Caller; body: unknown },
+  options: WithTokens,
+  { req, res, path, caller, body }: Asking & { caller: Caller; body: unknown },
 ): DialectRequest {
   const { dialect, parameters } = path;
+  const { services, tokens } = options;
   const { policy } = caller.subject;
   const ofPath = parameters['provider'];
   return {
     body,
     query: Object.fromEntries(new URL(req.url ?? '/', 'http://localhost').searchParams),
-    rest: parameters['path'] ?? parameters['agent'] ?? '',
+    rest: parameters['path'] ?? parameters['agent'] ?? parameters['task_id'] ?? '',
     policy,
     caller: caller.subject,
+    reach: caller.reach,
+    principal: caller.principal,
+    requestId: requestIdOf(res),
+    point: services.publicUrl + pointPath(parameters),
+    services,
+    tokens,
+    head: (status, headers) => {
+      res.statusCode = status;
+      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+    },
     find: (reference) => {
       const named = ofPath ?? reference;
       return named === null ? undefined : policy.find(named);
@@ -140,6 +157,15 @@ function requestOf(
     subjectOf: (type, id, token) => subjectOf(options, caller, { type, id, token }),
   };
 }
+
+/** The path of the decision point that a request asks. */
+function pointPath({ gateway_id: gateway = '', provider }: DialectPath['parameters']): string {
+  const ofProvider = provider === undefined ? '' : `/providers/${encodeURIComponent(provider)}`;
+  return `/v1/gateways/${encodeURIComponent(gateway)}${ofProvider}`;
+}
+
+/** The reasons of denials that a review can change. A blocked item was decided. */
+const REVIEWABLE: ReadonlySet<string> = new Set<Denial>(['not_in_inventory', 'manifest']);
 
 async function ask(
   { services, decisions }: DialectReceiver,
@@ -154,20 +180,32 @@ async function ask(
   const decision = uncounted ? null : decisions.decide(subject, asked, { point });
   const reason = decision === null ? reasonOf(subject, asked) : decision.reason;
   const observationId = async () => (decision === null ? null : decisions.observationOf(decision));
-  if (reason === null) return { allowed: true, reason, explanation: null, mode, observationId, reviewUrl: null };
+  if (reason === null)
+    return { allowed: true, reason, explanation: null, mode, observationId, reviewTask: NO_TASK, reviewUrl: null };
   const reviewUrl = reviewUrlOf(services.publicUrl, asked);
   const explanation = `Denied: ${explainDenial(reason, asked)} ${reviewUrl}`;
-  return { allowed: mode === 'observe', reason, explanation, mode, observationId, reviewUrl };
+  const isReviewable = decision !== null && mode === 'enforce' && REVIEWABLE.has(reason);
+  const reviewTask = isReviewable ? (id: string) => decisions.reviewTaskOf(decision, id) : NO_TASK;
+  return { allowed: mode === 'observe', reason, explanation, mode, observationId, reviewTask, reviewUrl };
 }
 
 /** What cannot be decided is denied, except in the mode `observe`. */
 function refusalIn({ gateway }: CompiledPolicy, reason: string): DialectAnswer {
   const explanation = `Denied: the request cannot be decided (${reason}).`;
   const mode = gateway.enforcement;
-  return { allowed: mode === 'observe', reason, explanation, mode, observationId: NONE, reviewUrl: null };
+  return {
+    allowed: mode === 'observe',
+    reason,
+    explanation,
+    mode,
+    observationId: NONE,
+    reviewTask: NO_TASK,
+    reviewUrl: null,
+  };
 }
 
 const NONE = async () => null;
+const NO_TASK = async () => undefined;
 
 /** @returns `subject_unknown`, also for subjects out of the caller's reach; or `gateway_session_ended` */
 async function subjectOf(
@@ -198,7 +236,6 @@ async function subjectOf(
 }
 
 function sendJson(req: IncomingMessage, res: ServerResponse, body: object): void {
-  res.statusCode = 200;
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
   sendText(req, res, JSON.stringify(body));
 }

@@ -1,6 +1,11 @@
 import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
 import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
+import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
+import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { Services } from '../../platform/services.ts';
 import type { CompiledPolicy, CompiledProvider } from '../gateway-sessions/policy.ts';
+import type { BindingTokens } from './binding-tokens.ts';
 import type { Asked, DecidedSubject } from './decide.ts';
 
 /** An answer to a question, before a dialect words it. */
@@ -14,6 +19,8 @@ export type DialectAnswer = {
   mode: Enforcement;
   /** Waits a moment for the id of a new observation. */
   observationId: () => Promise<string | null>;
+  /** The last review task about an observation. Undefined: people cannot permit what was denied, or it was not denied. */
+  reviewTask: (observationId: string) => Promise<OperatorTask | undefined>;
   reviewUrl: string | null;
 };
 
@@ -29,11 +36,22 @@ export type DialectRequest = {
   // oxlint-disable-next-line typescript/no-explicit-any
   body: any;
   query: Record<string, string>;
-  /** What the path says below its fixed part: the path of OPA, or the agent of a hook. */
+  /** What the path says below its fixed part: the path of OPA, the agent of a hook, or the id of a task. */
   rest: string;
   policy: CompiledPolicy;
   /** Whom the credential stands for. */
   caller: DecidedSubject;
+  /** Where an API key may ask about others. Null: a session asks only about itself. */
+  reach: TenantScope | null;
+  /** Null: the credential is the token of a session. */
+  principal: Principal | null;
+  requestId: string;
+  /** The URL of the decision point: the gateway, or one of its providers. */
+  point: string;
+  services: Pick<Services, 'db' | 'now' | 'audit' | 'publicUrl'>;
+  tokens: BindingTokens;
+  /** Sets the status and headers of the answer, in place of 200. */
+  head: (status: number, headers: Record<string, string>) => void;
   /** The provider that the path names. If it names none: the one that the gateway lists under this id, name or alias. */
   find: (reference: string | null) => CompiledProvider | undefined;
   /** Decides about the caller, or about another subject. */
