@@ -46,7 +46,7 @@ export const sockets: Part = {
     const service = await startService({ databaseUrl: `sqlite:${join(folder, 'torture.db')}` });
     try {
       const rounds: Rounds = { without: [], with: [] };
-      for (let sent = 0; sent < WARM_UP_REQUESTS;) sent += (await healthy(service, setting.roundMs)).requests;
+      for (let sent = 0; sent < WARM_UP_REQUESTS; ) sent += (await healthy(service, setting.roundMs)).requests;
       // Healthy requests use memory, too, so each round is compared with its half without sockets.
       let before = await memoryOf(service);
       let peak = before;
