@@ -2,9 +2,10 @@ import * as contract from '@quartermaster/contracts/derived-access.ts';
 import { type Scope } from '@quartermaster/contracts/scopes.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { signedInBrowser } from '../support/browser.ts';
-import { acceptPath, accountWithKey, memberWithToken, type Person, registeredUser, unique } from '../support/people.ts';
-import type { Body, Credential } from '../support/server.ts';
+import { acceptPath, accountWithKey, registeredUser, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+import { derivedAccess, namesOf } from './derived.ts';
 
 let server: Endpoints;
 beforeAll(async () => {
@@ -12,49 +13,9 @@ beforeAll(async () => {
 });
 checkCoverageAfterAll(() => server);
 
+const { tenant, keyBy, invite, derived, revoke, works } = derivedAccess(() => server);
+
 const ALL = ['api_key', 'gateway_session', 'invitation', 'membership', 'console_session', 'platform_administrator'];
-
-type Tenant = { tenantId: string; as: { key: string }; ada: Person; asAda: { token: string }; gateway: string };
-
-/** A tenant with an owner's key, a gateway, and an administrator Ada. */
-async function tenant(): Promise<Tenant> {
-  const tenantId = unique('derived');
-  const { key } = await accountWithKey(server, { tenantId });
-  const ada = await memberWithToken(server, { tenantId }, 'admin');
-  const { id } = await server.ok('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
-  return { tenantId, as: { key }, ada, asAda: { token: ada.token }, gateway: `/v1/gateways/${id}/sessions` };
-}
-
-/** A key that the caller creates for a new account. */
-async function keyBy(as: Credential, tenantId: string, scopes: Scope[] = ['credentials:write']): Promise<Body> {
-  const { id } = await server.ok('POST', '/v1/service-accounts', { as, body: { name: unique('bot'), tenantId } });
-  const created = await server.ok('POST', `/v1/service-accounts/${id}/keys`, { as, body: { scopes } });
-  return { ...created, keys: `/v1/service-accounts/${id}/keys`, as: { key: created.key } };
-}
-
-async function invite(as: Credential, tenantId: string): Promise<Person> {
-  const person = await registeredUser(server);
-  const body = { email: person.email, role: 'viewer' };
-  await server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as, body });
-  return person;
-}
-
-async function derived(source: string, as: Credential, limit = 100): Promise<Body[]> {
-  const found: Body[] = [];
-  let cursor: string | null = null;
-  do {
-    const next: string = cursor === null ? '' : `&cursor=${cursor}`;
-    const page: Body = await server.ok('GET', `/v1/derived-access?source=${source}&limit=${limit}${next}`, { as });
-    expect(page.items.length).toBeLessThanOrEqual(limit);
-    found.push(...page.items);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return found;
-}
-
-const revoke = (as: Credential, body: object) => server.call('POST', '/v1/derived-access/revoke', { as, body });
-const namesOf = (items: readonly Body[]) => items.map(({ kind, id }) => `${kind} ${id}`);
-const works = async (as: Credential) => (await server.call('GET', '/v1/providers', { as })).status !== 401;
 
 test('list_derived_access shows the keys, sessions, invitations and memberships that a user created, directly or with these keys', async () => {
   const { tenantId, as, ada, asAda, gateway } = await tenant();
