@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest';
 import { killLoops } from '../src/kill/loops.ts';
-import { openPostgresStore, openSqliteStore } from '../src/stores.ts';
+import { openSqliteStore } from '../src/stores.ts';
 
-test.concurrent.for([killLoops('SQLite', openSqliteStore), killLoops('PostgreSQL', openPostgresStore)])(
-  'after kill -9 of the service on $name every acknowledged write is there',
-  async ({ run }) => {
-    const findings = await run({ short: true, loops: 1, seed: 20 });
-    expect(findings.flatMap(({ faults }) => faults)).toEqual([]);
-    expect(findings.map(({ verdict }) => verdict)).not.toContain('not run');
-  },
-);
+// The deep form kills services on PostgreSQL as well, and PostgreSQL itself.
+test('after kill -9 of the service on SQLite every acknowledged write is there', async () => {
+  const findings = await killLoops('SQLite', openSqliteStore).run({ short: true, loops: 1, seed: 20 });
+  expect(findings.flatMap(({ faults }) => faults)).toEqual([]);
+  expect(findings.map(({ verdict }) => verdict)).not.toContain('not run');
+});

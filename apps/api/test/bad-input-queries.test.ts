@@ -152,7 +152,7 @@ test.each(BODY_LIMITS)('a limit of %j in a search is 422 %s: bodies are not coer
   }
 });
 
-/** All other operations refuse them, because they may be mistyped filters (see query-filters.test.ts). */
+/** All other operations refuse them, because they may be mistyped filters (see query-filters.deep.test.ts). */
 test('operations of the specification ignore unknown query parameters of any name', async () => {
   const strange =
     '?nonsense=1&__proto__=x&constructor=y&limit[]=0&a[b][c]=d&tenantId=nobody&%00=%00&=&&api_key=x&%ff=%fe';

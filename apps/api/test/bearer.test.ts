@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import { CompactEncrypt, exportSPKI, generateKeyPair } from 'jose';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createTokenVerifier } from '../src/auth/bearer.ts';
 import { databaseFile } from './support/environment.ts';
 import {
@@ -116,6 +116,12 @@ describe('accepted', () => {
 describe('refused', () => {
   const time = START / SECOND;
   const own = { 'private-canary': 'CANARY' };
+
+  /** Generated once: an RSA key takes longer than everything else in these tests. */
+  let keys: SigningKey[];
+  beforeAll(async () => {
+    keys = [await signingKey('rsa-1', 'RS256'), await signingKey('ec-1')];
+  });
 
   /** Each token is for an issuer with an RSA and an EC key. `evil` is a server that must not get any request. */
   const attacks: [string, (issuer: TestIssuer, evil: TestIssuer) => string | Promise<string>][] = [
@@ -232,7 +238,6 @@ describe('refused', () => {
   }
 
   test.each(attacks)('%s', async (_name, attack) => {
-    const keys = [await signingKey('rsa-1', 'RS256'), await signingKey('ec-1')];
     const { issuer, verifier } = await world({}, ...keys);
     const evil = await startIssuer(() => new Date(START));
     const error = await refusal(verifier.verify(await attack(issuer, evil)));

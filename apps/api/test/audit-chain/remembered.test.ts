@@ -1,10 +1,8 @@
-import { inTransaction } from '@quartermaster/db/transaction.ts';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
 import type { Sealer } from '../../src/platform/audit/sealer.ts';
 import { sealer } from '../../src/resources/audit-events/seal.ts';
-import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { eventAt, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
 /*
@@ -131,27 +129,6 @@ test('a head with an invalid signature does not replace a remembered one', async
   await writeOne(one, key);
   await one.services.audit.sealer.pass();
   expect(await verified(one, key)).toMatchObject({ status: 'intact', unsealed: 0 });
-});
-
-test('the heads of more tenants than one batch are all read before anything is sealed', async () => {
-  const tenants = Array.from({ length: 450 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
-  // A separate server, because the others would need several passes to read so many heads.
-  const server = await serverOfTest({}, { log, noHousekeeping: true });
-  const { db, now, secrets } = server.services;
-  const event = { actor: { type: 'system' as const, id: null, tenantId: null }, scheme: null, keyId: null };
-  const fields = { operation: 'x', target: { type: 'x', id: 'x' }, outcome: 'success' as const, reason: null };
-  const rest = { changedFields: [], count: 1, requestId: '' };
-  await inTransaction(db, (trx) =>
-    appendAuditEvents(
-      trx,
-      { secrets, now: now() },
-      tenants.map((tenantId) => ({ ...event, ...fields, ...rest, place: { tenantId, subTenantId: null } })),
-    ),
-  );
-  await server.services.audit.sealer.pass();
-  const fresh = sealer(server.services);
-  await fresh.pass();
-  for (const tenantId of tenants) expect(fresh.remembered(tenantId)?.size).toBe(1);
 });
 
 test('memory is bounded: the chain that grew the longest ago is forgotten, except for chains that are refused', async () => {

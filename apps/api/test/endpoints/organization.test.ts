@@ -10,7 +10,7 @@ import {
   registeredUser,
   unique,
 } from '../support/people.ts';
-import type { Answered, Body, TestServer } from '../support/server.ts';
+import type { Answered, Body } from '../support/server.ts';
 import { checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -148,29 +148,6 @@ test('a user who left the organization that they created cannot create another o
   expectProblem(await ask(founder), 409, 'organization_exists');
 });
 
-/** Hands the tenant to a colleague, erases the user, registers and signs them in again with the same identity. */
-async function erasedAndBack(on: TestServer, founder: Person, tenantId: string): Promise<Person> {
-  await memberWithToken(on, { tenantId }, 'owner');
-  await on.ok('DELETE', `/v1/users/${founder.id}`, { as: founder });
-  await on.ok('POST', '/v1/onboarding/register', { body: { user: { email: founder.email } } });
-  const { token } = await on.tokenOf(founder.email);
-  const { id } = await on.ok('PUT', '/v1/me/profile', { as: { token }, body: { terms: { accepted: true } } });
-  expect(id).not.toBe(founder.id);
-  return { id, email: founder.email, token };
-}
-
-test('regression: a founder who erases themselves and registers again gets no other organization', async () => {
-  const founder = await registeredUser(server);
-  const { tenant } = await made(founder);
-  const again = await erasedAndBack(server, founder, tenant.id);
-  expectProblem(await ask(again), 409, 'organization_exists');
-  // A user who created none before the erasure can create one.
-  const other = await registeredUser(server);
-  const tenantId = (await accountWithKey(server, { tenantId: unique('tenant') })).place.tenantId;
-  const { tenant: first } = await made(await erasedAndBack(server, other, tenantId));
-  expect(first.id).toMatch(/^ten_/);
-});
-
 test('a member of a tenant cannot create an organization until they leave; an invitation does not prevent it', async () => {
   const [tenantId, offering] = [unique('tenant'), unique('tenant')];
   for (const id of [tenantId, offering]) await accountWithKey(server, { tenantId: id, subTenantId: 'eu' });
@@ -246,16 +223,6 @@ test('a user who tries many times gets 429 with Retry-After, and others do not',
   expectProblem(refused, 429, 'rate_limited');
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await attempt(other, unique('free'))).status).toBe(200);
-});
-
-test('regression: the limit of attempts counts on for a user who erases themselves and registers again', async () => {
-  const limited = await limitedSibling();
-  const attempt = ({ token }: Person) =>
-    limited.call('POST', PATH, { as: { token }, body: { organization: { displayName: 'Ours' } } });
-  const founder = await registeredUser(limited);
-  const { tenant } = (await attempt(founder)).body;
-  for (let count = 1; count < 10; count += 1) expectProblem(await attempt(founder), 409, 'organization_exists');
-  expectProblem(await attempt(await erasedAndBack(limited, founder, tenant.id)), 429, 'rate_limited');
 });
 
 test('create_organization answers 403 self_service_off if self-service is switched off', async () => {

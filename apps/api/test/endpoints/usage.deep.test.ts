@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { partOfLongestTurn } from '../support/cpu-of-turns.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { serverOfTest } from '../support/server.ts';
+import { addCalls } from '../support/usage.ts';
+import { expectProblem } from './harness.ts';
 
 const HOUR_MS = 3600 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -46,4 +48,23 @@ test('a query of many hours works in many turns of the event loop', async () => 
     expect(items).toMatchObject([{ name: 'model-0', start: time(end - 30 * DAY_MS), calls: 1 }]);
   }, 0.3);
   expect(part).toBeLessThan(0.3);
+});
+
+test('a large query takes several points of the rate limit', async () => {
+  const limited = await serverOfTest({ QM_RATE_LIMITS: 'on', QM_RATE_LIMIT_PRINCIPAL: '20' });
+  // Start at the beginning of a minute, so that all requests are in one window.
+  limited.freeze();
+  const tenantId = unique('usage');
+  const { key, principal } = await accountWithKey(limited, { tenantId });
+  const subjects = Array.from({ length: 4000 }, (_, index) => {
+    const name = `model-${index}`;
+    return { providerId: 'p', kind: 'model' as const, name, nameKey: name, agent: 'a', account: principal };
+  });
+  await addCalls(limited, { tenantId, subTenantId: null }, subjects);
+  const list = (query = '') => limited.call('GET', `/v1/usage?limit=1${query}`, { as: { key } });
+  // Small queries take one point each.
+  for (let index = 0; index < 3; index += 1) expect((await list('&name=model-1')).status).toBe(200);
+  // One point and 20 for the series. No points are left for the next query.
+  expect((await list()).status).toBe(200);
+  expectProblem(await list(), 429, 'rate_limited');
 });

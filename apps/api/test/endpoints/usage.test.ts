@@ -6,7 +6,6 @@ import { aggregateRecordCalls } from '../../src/telemetry/ingest/aggregate-recor
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
 import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { addCalls } from '../support/usage.ts';
 import { record } from '../telemetry/calls/records.ts';
 import { chat, newSpanId, newTraceId, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
 import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
@@ -411,22 +410,3 @@ async function seriesOf(tenantId: string): Promise<string[]> {
   const series = await db.selectFrom('usage_series').select('name').where('tenant_id', '=', tenantId).execute();
   return series.map(({ name }) => name).toSorted();
 }
-
-test('a large query takes several points of the rate limit', async () => {
-  const limited = await server.startSibling({ QM_RATE_LIMITS: 'on', QM_RATE_LIMIT_PRINCIPAL: '20' });
-  // Start at the beginning of a minute, so that all requests are in one window.
-  limited.freeze();
-  const tenantId = unique('usage');
-  const { key, principal } = await accountWithKey(limited, { tenantId });
-  const subjects = Array.from({ length: 4000 }, (_, index) => {
-    const name = `model-${index}`;
-    return { providerId: 'p', kind: 'model' as const, name, nameKey: name, agent: 'a', account: principal };
-  });
-  await addCalls(limited, { tenantId, subTenantId: null }, subjects);
-  const list = (query = '') => limited.call('GET', `/v1/usage?limit=1${query}`, { as: { key } });
-  // Small queries take one point each.
-  for (let index = 0; index < 3; index += 1) expect((await list('&name=model-1')).status).toBe(200);
-  // One point and 20 for the series. No points are left for the next query.
-  expect((await list()).status).toBe(200);
-  expectProblem(await list(), 429, 'rate_limited');
-});

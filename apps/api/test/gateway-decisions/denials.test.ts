@@ -1,7 +1,6 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { foldDecisions, type NotedCalls, type NotedDenial } from '../../src/governance/denials/fold.ts';
-import { type Decided, DecisionLog } from '../../src/resources/gateway-decisions/decision-log.ts';
 import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
@@ -101,19 +100,6 @@ test('a denied use of a blocked item raises no task about a blocked use', async 
   expect(denied.items).toMatchObject([{ id: observationId }]);
 });
 
-test('a flood of invented names leaves 20 observations, their tasks and one task about the account', async () => {
-  const world = await decidingWorld(server);
-  const names = Array.from({ length: 60 }, (_, index) => `invented-${index}`);
-  await Promise.all(names.map((name) => decide(world, name, { attempts: 10 })));
-  await server.decisions.flush();
-  expect((await observationsOf(world)).length).toBe(20);
-  const { items } = await server.ok('GET', '/v1/operator/tasks?limit=100', { as: world.as });
-  expect(items.filter(({ kind }: Body) => kind === 'review_observation').length).toBe(20);
-  expect(items.filter(({ kind }: Body) => kind === 'review_cardinality')).toMatchObject([
-    { title: expect.stringContaining('was denied 20 names') },
-  ]);
-});
-
 test('the denials of an observation and of a gateway are listed, the last first, and sessions count their decisions', async () => {
   const world = await decidingWorld(server, { gateway: { enforcement: 'observe' } });
   const { as, gatewayId, session } = world;
@@ -167,26 +153,4 @@ test('a batch that is written twice, because its commit may have failed, counts 
   ]);
   const path = `/v1/gateways/${gatewayId}/sessions/${session.id}`;
   expect((await server.ok('GET', path, { as: world.as })).decisions).toMatchObject({ denied: 3 });
-});
-
-test('regression: a flood of the names of one tenant does not hide the denials of another', async () => {
-  const world = await decidingWorld(server);
-  const log = new DecisionLog(server.services);
-  const denial: Omit<Decided, 'name' | 'account' | 'place'> = {
-    gatewayId: world.gatewayId,
-    sessionId: null,
-    providerId: world.providerId,
-    kind: 'tool',
-    point: 'guard',
-    mode: 'enforce',
-    reason: 'not_in_inventory',
-    attempts: 1,
-  };
-  const flooding = { tenantId: unique('flooding'), subTenantId: null };
-  for (let index = 0; index < 20_000; index += 1)
-    log.note({ ...denial, place: flooding, account: `user:${index % 100}`, name: `invented-${index}` });
-  const place = { tenantId: world.tenantId, subTenantId: null };
-  log.note({ ...denial, place, account: world.session.subject, name: 'drop_table' });
-  await log.flush();
-  expect(await observationsOf(world)).toMatchObject([{ name: 'drop_table', denials: 1 }]);
 });

@@ -1,18 +1,27 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { startTestServer } from '../support/server.ts';
-import { failAndRecover, startSyncServers } from './failing-syncs.ts';
-import { FRIENDLY } from './hostile.ts';
+import { failAndRecover, startSyncServers, type SyncServers } from './failing-syncs.ts';
+import { FRIENDLY, HOSTILE } from './hostile.ts';
 import { LOOPBACK, startPeer } from './peers.ts';
 
-test.each(['llm', 'mcp'] as const)(
-  'a sync of an %s provider that has always one more page fails within its limits and changes nothing',
-  async (kind) => {
-    const servers = await startSyncServers();
-    onTestFinished(servers.stop);
-    await failAndRecover(servers, kind, 'has always one more page');
-  },
-);
+let servers: SyncServers;
+beforeAll(async () => {
+  servers = await startSyncServers();
+});
+afterAll(() => servers.stop());
+
+// The quick form has the others.
+const IN_THE_QUICK_FORM = ['answers 500', 'closes its stream of events midway'];
+
+test.each([
+  ['llm', 'has always one more page'],
+  ...Object.keys(HOSTILE)
+    .filter((what) => !IN_THE_QUICK_FORM.includes(what))
+    .map((what) => ['mcp', what] as const),
+] as const)('a sync of an %s provider that %s fails within its limits and changes nothing', async (kind, what) => {
+  await failAndRecover(servers, kind, what);
+});
 
 /** A server whose resolver does not answer for most names, the names that it was asked for, and a function that fails these look-ups. */
 async function withSilentDns() {

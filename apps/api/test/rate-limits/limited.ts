@@ -30,3 +30,8 @@ export function repeated(...runs: [number, number][]): number[] {
 }
 
 export const list = (server: TestServer, as: Credential) => server.call('GET', '/v1/providers', { as });
+
+/** How many points an answer says are left. */
+export async function pointsLeft(answer: Promise<{ headers: Headers }>): Promise<number> {
+  return Number(/r=(\d+)/.exec((await answer).headers.get('ratelimit') ?? '')?.[1]);
+}

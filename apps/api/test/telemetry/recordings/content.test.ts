@@ -3,7 +3,9 @@ import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
 import { contentTests } from './content-markers.ts';
 import { oneForEachDialect } from './samples.ts';
 
-contentTests(oneForEachDialect().map(({ id, requests }) => ({ name: id, into: 'texts', requests })));
+// The deep form plants in all of them.
+const samples = oneForEachDialect().filter((_, index) => index % 6 === 0);
+contentTests(samples.map(({ id, requests }) => ({ name: id, into: 'texts', requests })));
 
 test.each(DIALECTS.map((dialect) => [dialect.name, dialect] as const))(
   'the dialect %s declares no attribute safe whose name sounds like content',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { expectRead, readRow } from './reading.ts';
+import { expectRead, readBlockedRow } from './reading.ts';
 import { oneForEachDialect } from './samples.ts';
 
 let server: TestServer;
@@ -17,5 +17,5 @@ test('the samples have more dialects than there are recordings of one framework'
 
 test.each(samples.map((recording) => [recording.id, recording] as const))(
   'the telemetry of %s is read correctly',
-  async (_id, recording) => expectRead(recording, await readRow(server, recording)),
+  async (_id, recording) => expectRead(recording, await readBlockedRow(server, recording)),
 );
