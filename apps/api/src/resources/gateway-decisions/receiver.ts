@@ -8,14 +8,14 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { answerOf } from '../../http/errors/problems.ts';
 import { validate } from '../../http/errors/validation.ts';
 import { hasBody, readBody } from '../../http/messages/body.ts';
-import { type Answer, sendAnswer, sendText } from '../../http/messages/send.ts';
+import { type Answer, sendAnswer, sendText, sendWhole } from '../../http/messages/send.ts';
 import type { Counted, RateLimit } from '../../http/rate-limits/rate-limit.ts';
 import { ApiError, problemOf } from '../../platform/errors.ts';
 import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
 import { boundedName } from '../../telemetry/reading/visible-name.ts';
 import { ownSession } from './access.ts';
-import type { Asked, DecidedSubject, Decision, Decisions, LiveSession } from './decide.ts';
+import type { Asked, DecidedSubject, Decisions, LiveSession } from './decide.ts';
 import { explainDenial, type ReadRequest, readMcpHead, readMcpRequest, readModelRequest } from './forward-auth.ts';
 import { whenKnown } from './live-cache.ts';
 import type { DecisionPath } from './paths.ts';
@@ -117,19 +117,36 @@ export function decisionReceiver(receiver: Receiver) {
 
   const authorize = async (asking: Asking, session: LiveSession, read: ReadRequest): Promise<void> => {
     const { res, path } = asking;
-    if (read.kind === 'free') return sendAllowed(res, session, { headers, wouldDeny: null });
+    if (read.kind === 'free') return sendAllowed(asking, session, null);
     const { enforcement } = session.policy.gateway;
     if (read.kind === 'unclear') {
-      if (enforcement === 'observe') return sendAllowed(res, session, { headers, wouldDeny: read.code });
+      if (enforcement === 'observe') return sendAllowed(asking, session, read.code);
       throw new ApiError(read.code, read.detail, { headers: { 'X-Quartermaster-Reason': read.code } });
     }
     const provider = path.provider === null ? undefined : session.policy.find(path.provider);
     const asked = { provider, kind: read.itemKind, name: read.name };
     const decision = decisions.decide(session, asked, { point: 'forward_auth' });
-    if (decision.allowed) return sendAllowed(res, session, { headers, wouldDeny: decision.reason });
+    const { allowed, reason } = decision;
+    if (allowed || reason === null) return sendAllowed(asking, session, reason);
     const observationId = await decisions.observationOf(decision);
-    setHeaders(asking, headers);
-    sendAnswer(asking.req, res, denialOf(decision, { asked, observationId, publicUrl: services.publicUrl, res }));
+    const detail = `Denied: ${explainDenial(reason, asked)}`;
+    const reviewUrl = reviewUrlOf(services.publicUrl, asked, observationId);
+    const problem =
+      reason === 'provider_not_listed'
+        ? problemOf(reason, { detail, requestId: shownRequestIdOf(res) })
+        : problemOf('not_granted', { detail, requestId: shownRequestIdOf(res), reason, observationId, reviewUrl });
+    // Not an error that is thrown, because each error collects a stack trace.
+    const head = headOf(asking, headers);
+    head.push('X-Quartermaster-Reason', reason, 'Content-Type', 'application/problem+json');
+    sendWhole(res, { status: problem.status, head, text: JSON.stringify(problem) });
+  };
+
+  /** Answers 200 without a body, which every proxy takes as permission. @param wouldDeny why the mode `enforce` would deny it */
+  const sendAllowed = (asking: Asking, { state }: LiveSession, wouldDeny: string | null): void => {
+    const head = headOf(asking, headers);
+    head.push('X-Quartermaster-Session-Id', state.id, 'X-Quartermaster-Subject', state.subject);
+    if (wouldDeny !== null) head.push('X-Quartermaster-Reason', wouldDeny);
+    sendWhole(asking.res, { status: 200, head, text: '' });
   };
 
   return async (req: IncomingMessage, res: ServerResponse, path: DecisionPath): Promise<void> => {
@@ -202,60 +219,17 @@ function requireMethod(req: IncomingMessage, method: string): void {
   throw new ApiError('method_not_allowed', `This path supports only ${method}.`, { headers: { Allow: method } });
 }
 
-/** Sets the headers of every answer of a decision. */
-export function setHeaders({ res, session }: Pick<Asking, 'res' | 'session'>, headers: readonly string[]): void {
-  res.setHeader('X-Request-Id', shownRequestIdOf(res));
-  for (let at = 0; at < headers.length; at += 2) res.setHeader(headers[at] ?? '', headers[at + 1] ?? '');
-  if (session !== null) res.setHeader('X-Quartermaster-Mode', session.policy.gateway.enforcement);
-}
-
-/**
- * Answers 200 without a body, which every proxy takes as permission. All headers are written at once, because each call of
- * `setHeader` validates and stores one.
- *
- * @param wouldDeny why the mode `enforce` would deny it
- */
-function sendAllowed(
-  res: ServerResponse,
-  { state, policy }: LiveSession,
-  { headers, wouldDeny }: { headers: readonly string[]; wouldDeny: string | null },
-): void {
+/** The headers of every answer, as names and values in turn. */
+function headOf({ res, session }: Pick<Asking, 'res' | 'session'>, headers: readonly string[]): string[] {
   const head = ['X-Request-Id', shownRequestIdOf(res), ...headers];
-  head.push('X-Quartermaster-Mode', policy.gateway.enforcement, 'X-Quartermaster-Session-Id', state.id);
-  head.push('X-Quartermaster-Subject', state.subject);
-  if (wouldDeny !== null) head.push('X-Quartermaster-Reason', wouldDeny);
-  head.push('Content-Length', '0');
-  res.writeHead(200, head).end();
+  if (session !== null) head.push('X-Quartermaster-Mode', session.policy.gateway.enforcement);
+  return head;
 }
 
-/** The answer to a use that is denied. It is not an error that is thrown, because each error collects a stack trace. */
-function denialOf(
-  { reason }: Decision,
-  {
-    asked,
-    observationId,
-    publicUrl,
-    res,
-  }: { asked: Asked; observationId: string | null; publicUrl: string; res: ServerResponse },
-): Answer {
-  if (reason === null) throw new Error('an allowed use is no denial');
-  const shared = { detail: `Denied: ${explainDenial(reason, asked)}`, requestId: shownRequestIdOf(res) };
-  const body =
-    reason === 'provider_not_listed'
-      ? problemOf('provider_not_listed', shared)
-      : problemOf('not_granted', {
-          ...shared,
-          reason,
-          observationId,
-          reviewUrl: reviewUrlOf(publicUrl, asked, observationId),
-        });
-  return {
-    status: body.status,
-    headers: { 'X-Quartermaster-Reason': reason },
-    contentType: 'application/problem+json',
-    body,
-    unexpected: false,
-  };
+/** Sets the headers of every answer, for those that set others later. */
+export function setHeaders(asking: Pick<Asking, 'res' | 'session'>, headers: readonly string[]): void {
+  const head = headOf(asking, headers);
+  for (let at = 0; at < head.length; at += 2) asking.res.setHeader(head[at] ?? '', head[at + 1] ?? '');
 }
 
 /** The inbox of the console, with what was denied. With its observation, if that is known: its name may be spelled otherwise. */
