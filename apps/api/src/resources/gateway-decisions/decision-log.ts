@@ -183,8 +183,7 @@ export class DecisionLog {
   #addDenial(waiting: Waiting, decided: Decided, time: string): void {
     const { place, gatewayId, account, kind, reason, attempts, sessionId, providerId } = decided;
     if (reason === null || providerId === null) return;
-    const name = boundedName(decided.name);
-    const key = `${gatewayId} ${keyOf({ ...decided, name })}`;
+    const key = `${gatewayId} ${keyOf(decided)}`;
     const known = waiting.denials.get(key);
     if (known) {
       known.count += attempts;
@@ -194,7 +193,7 @@ export class DecisionLog {
       return;
     }
     if (!this.#takeName(waiting, account)) return;
-    const subject = { gatewayId, place, providerId, kind, name, account };
+    const subject = { gatewayId, place, providerId, kind, name: boundedName(decided.name), account };
     const times = { firstAt: time, lastAt: time, lastSessionId: sessionId ?? '' };
     waiting.denials.set(key, { ...subject, reason, count: attempts, ...times });
   }
