@@ -12,13 +12,7 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Services } from '../../platform/services.ts';
 import { boundedName } from '../../telemetry/reading/visible-name.ts';
 import { HOUR_MS, hourOf } from '../../telemetry/periods.ts';
-import {
-  type DecisionBatch,
-  type DeniedSubject,
-  foldDecisions,
-  type NotedCalls,
-  type NotedDenial,
-} from '../../governance/denials/fold.ts';
+import { type DecisionBatch, foldDecisions, type NotedCalls, type NotedDenial } from '../../governance/denials/fold.ts';
 
 /** How long counts wait before they are written, in milliseconds: denials, denials that a caller waits for, and others. */
 const DENIALS_WAIT_MS = 1000;
@@ -111,7 +105,8 @@ export class DecisionLog {
 
   /** The id of the observation that counts a denial. Waits a moment for a new one. Null if there is none yet. */
   async observationOf(decided: Decided): Promise<string | null> {
-    const key = keyOf(decided);
+    const { tenantId } = decided.place;
+    const key = keyOf(decided, { tenantId, name: boundedName(decided.name) });
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
     if (decided.providerId === null || this.#waiters.size >= MAX_WAITING) return null;
@@ -177,13 +172,15 @@ export class DecisionLog {
     const folded = await inTransaction(db, (trx) => foldDecisions(trx, tenantId, { batch, limits }, now()), {
       lockTenant: tenantId,
     });
-    for (const { subject, observationId } of folded) this.#ids.set(keyOf({ ...subject, tenantId }), observationId);
+    for (const { subject, observationId } of folded)
+      this.#ids.set(keyOf(subject, { tenantId, name: subject.name }), observationId);
   }
 
   #addDenial(waiting: Waiting, decided: Decided, time: string): void {
     const { place, gatewayId, account, kind, reason, attempts, sessionId, providerId } = decided;
     if (reason === null || providerId === null) return;
-    const key = `${gatewayId} ${keyOf(decided)}`;
+    const name = boundedName(decided.name);
+    const key = `${gatewayId} ${keyOf(decided, { tenantId: place.tenantId, name })}`;
     const known = waiting.denials.get(key);
     if (known) {
       known.count += attempts;
@@ -193,7 +190,7 @@ export class DecisionLog {
       return;
     }
     if (!this.#takeName(waiting, account)) return;
-    const subject = { gatewayId, place, providerId, kind, name: boundedName(decided.name), account };
+    const subject = { gatewayId, place, providerId, kind, name, account };
     const times = { firstAt: time, lastAt: time, lastSessionId: sessionId ?? '' };
     waiting.denials.set(key, { ...subject, reason, count: attempts, ...times });
   }
@@ -201,7 +198,7 @@ export class DecisionLog {
   #addCall(waiting: Waiting, decided: Decided & { providerId: string }, time: string): void {
     const { place, providerId, account, kind, attempts } = decided;
     const name = boundedName(decided.name);
-    const key = `${place.subTenantId ?? ''} ${keyOf({ ...decided, name })}`;
+    const key = `${place.subTenantId ?? ''} ${keyOf(decided, { tenantId: place.tenantId, name })}`;
     const known = waiting.calls.get(key);
     if (known) {
       known.count += attempts;
@@ -274,13 +271,10 @@ function addToSession(waiting: Waiting, { sessionId, reason, attempts }: Decided
   session.lastAt = now;
 }
 
-type Keyed = Omit<DeniedSubject, 'providerId'> & { providerId: string | null } & (
-    | { tenantId: string }
-    | { place: TenantPlace }
-  );
-
-function keyOf(subject: Keyed): string {
-  const { providerId, kind, name, account } = subject;
-  const tenantId = 'place' in subject ? subject.place.tenantId : subject.tenantId;
-  return JSON.stringify([tenantId, account, providerId, kind, boundedName(name)]);
+/** @param at.name as it is observed. `boundedName` would escape what it has escaped before. */
+function keyOf(
+  { providerId, kind, account }: Pick<Decided, 'providerId' | 'kind' | 'account'>,
+  { tenantId, name }: { tenantId: string; name: string },
+): string {
+  return JSON.stringify([tenantId, account, providerId, kind, name]);
 }
