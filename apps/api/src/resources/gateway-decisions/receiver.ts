@@ -15,7 +15,7 @@ import { requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
 import type { Services } from '../../platform/services.ts';
 import { boundedName } from '../../telemetry/reading/visible-name.ts';
 import { ownSession } from './access.ts';
-import type { Asked, DecidedSubject, Decisions, LiveSession } from './decide.ts';
+import type { Asked, DecidedSubject, Decision, Decisions, LiveSession } from './decide.ts';
 import { explainDenial, type ReadRequest, readMcpHead, readMcpRequest, readModelRequest } from './forward-auth.ts';
 import { whenKnown } from './live-cache.ts';
 import type { DecisionPath } from './paths.ts';
@@ -115,8 +115,8 @@ export function decisionReceiver(receiver: Receiver) {
   /** The session after the body was read: a body may take minutes to arrive, and the session may have ended since. */
   const afterBody = (asking: Asking, session: LiveSession) => (hasBody(asking.req) ? sessionNow(asking) : session);
 
-  const authorize = async (asking: Asking, session: LiveSession, read: ReadRequest): Promise<void> => {
-    const { res, path } = asking;
+  const authorize = (asking: Asking, session: LiveSession, read: ReadRequest): Promise<void> | undefined => {
+    const { path } = asking;
     if (read.kind === 'free') return sendAllowed(asking, session, null);
     const { enforcement } = session.policy.gateway;
     if (read.kind === 'unclear') {
@@ -126,23 +126,27 @@ export function decisionReceiver(receiver: Receiver) {
     const provider = path.provider === null ? undefined : session.policy.find(path.provider);
     const asked = { provider, kind: read.itemKind, name: read.name };
     const decision = decisions.decide(session, asked, { point: 'forward_auth' });
-    const { allowed, reason } = decision;
-    if (allowed || reason === null) return sendAllowed(asking, session, reason);
+    return decision.allowed ? sendAllowed(asking, session, decision.reason) : deny(asking, asked, decision);
+  };
+
+  /** The answer is not an error that is thrown, because each error collects a stack trace. */
+  const deny = async (asking: Asking, asked: Asked, decision: Decision): Promise<void> => {
+    const { reason } = decision;
+    if (reason === null) throw new Error('an allowed use is no denial');
     const observationId = await decisions.observationOf(decision);
-    const detail = `Denied: ${explainDenial(reason, asked)}`;
+    const shared = { detail: `Denied: ${explainDenial(reason, asked)}`, requestId: shownRequestIdOf(asking.res) };
     const reviewUrl = reviewUrlOf(services.publicUrl, asked, observationId);
     const problem =
       reason === 'provider_not_listed'
-        ? problemOf(reason, { detail, requestId: shownRequestIdOf(res) })
-        : problemOf('not_granted', { detail, requestId: shownRequestIdOf(res), reason, observationId, reviewUrl });
-    // Not an error that is thrown, because each error collects a stack trace.
+        ? problemOf(reason, shared)
+        : problemOf('not_granted', { ...shared, reason, observationId, reviewUrl });
     const head = headOf(asking, headers);
     head.push('X-Quartermaster-Reason', reason, 'Content-Type', 'application/problem+json');
-    sendWhole(res, { status: problem.status, head, text: JSON.stringify(problem) });
+    sendWhole(asking.res, { status: problem.status, head, text: JSON.stringify(problem) });
   };
 
   /** Answers 200 without a body, which every proxy takes as permission. @param wouldDeny why the mode `enforce` would deny it */
-  const sendAllowed = (asking: Asking, { state }: LiveSession, wouldDeny: string | null): void => {
+  const sendAllowed = (asking: Asking, { state }: LiveSession, wouldDeny: string | null): undefined => {
     const head = headOf(asking, headers);
     head.push('X-Quartermaster-Session-Id', state.id, 'X-Quartermaster-Subject', state.subject);
     if (wouldDeny !== null) head.push('X-Quartermaster-Reason', wouldDeny);
@@ -238,8 +242,11 @@ export function reviewUrlOf(
   { provider, kind, name }: Asked,
   observationId: string | null = null,
 ): string {
-  const named = { ...(provider && { provider: provider.provider.id }), kind, name: boundedName(name) };
-  const query = new URLSearchParams({ ...named, ...(observationId !== null && { item: observationId }) });
+  const query = new URLSearchParams();
+  if (provider !== undefined) query.append('provider', provider.provider.id);
+  query.append('kind', kind);
+  query.append('name', boundedName(name));
+  if (observationId !== null) query.append('item', observationId);
   return `${publicUrl}/console/inbox?${query.toString()}`;
 }
 
