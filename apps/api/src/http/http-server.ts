@@ -78,12 +78,13 @@ export function createHttpServer(
     }
 
     /**
-     * Node closes the connection if nothing is sent or received for that long. After the answer, `keepAliveTimeout` holds
-     * again.
+     * If the system did not take the whole answer, Node closes the connection when nothing is sent or received for that long.
+     * After the answer, `keepAliveTimeout` holds again.
      */
     override end(...last: unknown[]): this {
-      this.socket?.setTimeout(limits.unreadTimeoutMs);
-      return (super.end as (...given: unknown[]) => this)(...last);
+      (super.end as (...given: unknown[]) => this)(...last);
+      if (this.socket !== null && this.socket.writableLength > 0) this.socket.setTimeout(limits.unreadTimeoutMs);
+      return this;
     }
   }
   const smallChunks = new PerSecond(MAX_SMALL_CHUNKS);
@@ -158,20 +159,19 @@ function oneAtATime(
   handle: RequestListener,
   options: { mayWait: (socket: Socket, waiting: number) => boolean; onTooMany: (socket: Socket) => void },
 ): RequestListener {
-  const waiting = new WeakMap<Socket, (() => void)[]>();
   return (req, res) => {
-    const { socket } = req;
+    const socket: QueuedSocket = req.socket;
     const start = () => {
-      res.once('close', () => {
-        const next = waiting.get(socket)?.shift();
-        if (next === undefined) waiting.delete(socket);
+      res.on('close', () => {
+        const next = socket[WAITING]?.shift();
+        if (next === undefined) socket[WAITING] = null;
         else setImmediate(next);
       });
       handle(req, res);
     };
-    const queue = waiting.get(socket);
-    if (queue === undefined) {
-      waiting.set(socket, []);
+    const queue = socket[WAITING];
+    if (queue == null) {
+      socket[WAITING] = [];
       start();
     } else if (options.mayWait(socket, queue.length)) {
       queue.push(() => {
@@ -182,6 +182,11 @@ function oneAtATime(
     } else options.onTooMany(socket);
   };
 }
+
+/** The requests of a connection that wait for an earlier one. Null: none is being handled. */
+const WAITING = Symbol('waiting requests');
+
+type QueuedSocket = Socket & { [WAITING]?: (() => void)[] | null };
 
 type LimitOptions = {
   limits: ConnectionLimits;
@@ -272,7 +277,7 @@ function limitAddresses(
       setTimeout(() => flooding.delete(network), COOLDOWN_MS).unref();
       for (const socket of open.get(network) ?? []) socket.destroy();
     },
-    isOnTrial: (socket) => trials.get(networkOfSocket.get(socket) ?? '')?.has(socket) === true,
+    isOnTrial: (socket) => trials.size > 0 && trials.get(networkOfSocket.get(socket) ?? '')?.has(socket) === true,
     keep: endTrial,
   };
 }

@@ -30,18 +30,19 @@ export class ApiError extends TRPCError {
     this.members = members;
   }
 
-  /** The problem document (RFC 9457). @param requestId becomes its `instance` */
+  /** The problem document. @param requestId becomes its `instance` */
   problem(requestId: string): Problem {
-    return {
-      type: problemType(this.reason),
-      title: ERRORS[this.reason].title,
-      status: this.status,
-      detail: this.message,
-      instance: requestId,
-      code: this.reason,
-      ...this.members,
-    };
+    return problemOf(this.reason, { detail: this.message, requestId, ...this.members });
   }
+}
+
+/** A problem document (RFC 9457). @param requestId becomes its `instance` */
+export function problemOf(
+  code: ErrorCode,
+  { detail, requestId, ...members }: Members & { detail: string; requestId: string },
+): Problem {
+  const { title, status } = ERRORS[code];
+  return { type: problemType(code), title, status, detail, instance: requestId, code, ...members };
 }
 
 /** Input that breaks the contract, or a rule that needs the database to check. Answers 422 with a body like FastAPI's. */

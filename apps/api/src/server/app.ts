@@ -12,9 +12,9 @@ import { docsRouter } from '../http/openapi/docs.ts';
 import { fixedAnswer } from '../http/rest/fixed-answer.ts';
 import { serviceDocument } from './document.ts';
 import { answerOf } from '../http/errors/problems.ts';
-import { type RestOptions, restHandler } from '../http/rest/rest.ts';
+import { type RestOptions, restHandler, targetOf } from '../http/rest/rest.ts';
 import { trpcHandler } from '../http/trpc-handler.ts';
-import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../platform/request-id.ts';
+import { callerRequestIdOf, nameRequest, requestIdOf, setRequestId, shownRequestIdOf } from '../platform/request-id.ts';
 import { sendAnswer } from '../http/messages/send.ts';
 import type { Intake } from '../telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../telemetry/ingest/receiver.ts';
@@ -74,8 +74,8 @@ const READ_ONLY_PATH =
 const AUTHZEN_CONFIGURATION = /^\/\.well-known\/authzen-configuration(\/v1\/gateways\/[^/]+(?:\/providers\/[^/]+)?)$/;
 
 /**
- * Serves every path of the service, in the order in which they are tried. REST is Express's first layer, because each further one
- * would slow down every request below /v1.
+ * Serves every path of the service, in the order in which they are tried. Decisions come before Express, which takes as long as a
+ * decision. REST is Express's first layer, because each further one would slow down every request below /v1.
  */
 export function createApp(options: AppOptions): RequestListener {
   const { services, trustedIssuer, limits, config } = options;
@@ -114,9 +114,9 @@ export function createApp(options: AppOptions): RequestListener {
   };
   const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
   const otlp = otlpHandler(options, { pipeline, onRefused });
-  const decide = decisionHandler(options, pipeline);
+  const decide = decisionHandler(options, pipeline, secure);
   const { tracesOrigins } = config;
-  app.use(restHandler({ router: appRouter, pipeline, headers: secure, decide, otlp, onRefused, tracesOrigins }));
+  app.use(restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused, tracesOrigins }));
   mountPaths(app, options, { pipeline, countPublic, onRefused });
   app.use((req, res) => {
     sendAnswer(
@@ -125,16 +125,23 @@ export function createApp(options: AppOptions): RequestListener {
       answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), shownRequestIdOf(res)),
     );
   });
-  app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
+  const fail = (error: unknown, req: IncomingMessage, res: ServerResponse) => {
     const answer = answerOf(error, shownRequestIdOf(res));
     logFailure(services, { error, answer, ids: { requestId: requestIdOf(res), ...callerIdFields(req) } });
     sendAnswer(req, res, answer);
-  });
+  };
+  app.use((error: unknown, req: Request, res: Response, _next: unknown) => fail(error, req, res));
   const basePath = basePathOf(services.publicUrl);
   return (req, res) => {
-    setRequestId(req, res);
+    nameRequest(req, res);
     req.url = withoutBasePath(basePath, req.url ?? '');
     log(req, res);
+    const decided = isTarget(req.url) ? decide(req, res) : null;
+    if (decided !== null) {
+      decided.catch((error: unknown) => fail(error, req, res));
+      return;
+    }
+    res.setHeader('X-Request-Id', shownRequestIdOf(res));
     if (!isTarget(req.url)) {
       for (const [name, value] of secure) res.setHeader(name, value);
       void refuseTarget(req, res, countPublic);
@@ -309,21 +316,23 @@ function otlpHandler({ intake }: AppOptions, { pipeline, onRefused }: Shared): R
   };
 }
 
-function decisionHandler(
-  { services, decisions, limits }: AppOptions,
-  pipeline: Pipeline,
-): NonNullable<RestOptions['decide']> {
+/** Answers decisions, including their errors. Returns null for a path that asks for none. */
+function decisionHandler({ services, decisions, limits }: AppOptions, pipeline: Pipeline, secure: [string, string][]) {
   const { callers, countUnmatched } = pipeline;
   const onRefused: Parameters<typeof dialectReceiver>[0]['onRefused'] = (error, answer, info) =>
     noteRefusal(services, { error, answer, info: { ...info, callerRequestId: null } });
-  const shared = { services, decisions, limit: limits?.decisions ?? null, countUnmatched };
+  const headers = [['Cache-Control', 'no-store'], ...secure].flat();
+  const shared = { services, decisions, limit: limits?.decisions ?? null, countUnmatched, headers };
   const receive = decisionReceiver({
     ...shared,
     proxyMcp: mcpProxy({ services, decisions }),
     onRefused: (error, answer, info) => onRefused(error, answer, { ...info, principal: null }),
   });
   const receiveDialect = dialectReceiver({ ...shared, callers, onRefused });
-  return (req, res, pathname) => {
+  return (req: IncomingMessage, res: ServerResponse): Promise<void> | null => {
+    const { pathname } = targetOf(req);
+    // Most requests ask for no decision.
+    if (!pathname.startsWith('/v1/gateways/')) return null;
     const path = decisionPathOf(pathname, req.method);
     const dialect = path === null ? dialectPathOf(pathname) : null;
     const operation = (path ?? dialect)?.operation;

@@ -61,6 +61,8 @@ export function requestLog(
     if (kept) return kept;
     const timer = metrics.requests.labels({ operation: operationId, status });
     timers.set(name, timer);
+    // The series begins with 0.
+    metrics.waits.inc({ operation: operationId }, 0);
     return timer;
   };
   return (req: IncomingMessage, res: ServerResponse): void => {
@@ -76,10 +78,12 @@ export function requestLog(
       const waitedMs = (res as Logged)[WAITED] ?? 0;
       if (operationId !== undefined) {
         timerOf(operationId, status).observe(durationMs / 1000);
-        metrics.waits.inc({ operation: operationId }, waitedMs / 1000);
+        if (waitedMs > 0) metrics.waits.inc({ operation: operationId }, waitedMs / 1000);
       }
       const isCounted = (res as Logged)[DECISION] === true && (status < 400 || status === 403);
-      log[isCounted ? 'debug' : 'info'](
+      const level = isCounted ? 'debug' : 'info';
+      if (!log.isLevelEnabled(level)) return;
+      log[level](
         {
           requestId: requestIdOf(res),
           ...callerIdFields(req),

@@ -69,6 +69,12 @@ test('denials of one name are one observation, which counts each attempt', async
   expect(await observationsOf(world)).toMatchObject([{ id: observationId, denials: 8, occurrences: 0 }]);
 });
 
+test('regression: the answer names the observation of a name with hidden characters', async () => {
+  const world = await decidingWorld(server);
+  const { observationId } = await decide(world, 'drop\u200b_table');
+  expect(await observationsOf(world)).toMatchObject([{ id: observationId, name: 'drop\\u{200b}_table' }]);
+});
+
 test('in the mode observe, what would have been denied is counted as well', async () => {
   const world = await decidingWorld(server, { gateway: { enforcement: 'observe' } });
   const { allowed, observationId } = await decide(world, 'x');

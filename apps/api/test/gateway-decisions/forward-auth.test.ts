@@ -1,10 +1,13 @@
+import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { type DecidingWorld, decidingWorld } from './sessions.ts';
 
 let server: TestServer;
+const logLines: string[] = [];
 beforeAll(async () => {
-  server = await startTestServer({}, { decisionsFreshMs: 0 });
+  const log = pino({ level: 'info' }, { write: (line) => void logLines.push(line) });
+  server = await startTestServer({}, { decisionsFreshMs: 0, log });
   return () => server.stop();
 });
 
@@ -48,6 +51,18 @@ test('authorize answers 200 without a body for an active session, with its id, s
   expect(answer.headers.get('x-quartermaster-mode')).toBe('enforce');
   expect((await ask(world, { kind: null, rest: '/any/path?x=1' })).status).toBe(200);
   expect((await ask(world, { kind: null, headers: { Authorization: 'Bearer x' } })).status).toBe(401);
+});
+
+test('a decision, allowed or denied, has no log line above the level debug; a refused token has one', async () => {
+  const world = await decidingWorld(server);
+  const linesOf = (answer: { headers: Headers }) =>
+    logLines.filter((line) => line.includes(answer.headers.get('x-request-id') ?? 'no id'));
+  const allowed = await ask(world, { method: 'POST', body: call('search') });
+  const denied = await ask(world, { method: 'POST', body: call('drop_table') });
+  const refused = await ask(world, { headers: { 'X-Quartermaster-Session': 'x' } });
+  expect([allowed, denied, refused].map(({ status }) => status)).toEqual([200, 403, 401]);
+  await expect.poll(() => linesOf(refused)).toHaveLength(1);
+  expect([...linesOf(allowed), ...linesOf(denied)]).toEqual([]);
 });
 
 test.each(['', '/mpc', '/MCP', '/mcp%2F', '/tools/mcp', '/modelsx'])(

@@ -43,9 +43,7 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: An
  * {@link LINGER_BYTES} more, or after {@link LINGER_MS}. After the rest of a small body the connection stays open.
  */
 export function sendText(req: IncomingMessage, res: ServerResponse, text: string | Uint8Array): void {
-  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
-  // For ASCII texts both encodings give the same bytes, and Node writes latin1 in half the time.
-  const encoding = bytes === text.length ? 'latin1' : 'utf8';
+  const { bytes, encoding } = measured(text);
   res.setHeader('Content-Length', bytes);
   const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
   const isReceived = req.complete || req.destroyed || !hasBody(req) || req.method === 'HEAD';
@@ -68,6 +66,26 @@ export function sendText(req: IncomingMessage, res: ServerResponse, text: string
   });
   req.on('end', end).on('error', end).on('close', end);
   discard(req, { pauseMs: LINGER_PAUSE_MS });
+}
+
+/**
+ * Sends a whole answer to a request whose body was received. No header may be set before: all are written at once, because each call
+ * of `setHeader` validates and stores one.
+ *
+ * @param head names and values in turn
+ */
+export function sendWhole(
+  res: ServerResponse,
+  { status, head, text }: { status: number; head: readonly string[]; text: string },
+): void {
+  const { bytes, encoding } = measured(text);
+  res.writeHead(status, [...head, 'Content-Length', String(bytes)]).end(text, encoding);
+}
+
+/** For ASCII texts both encodings give the same bytes, and Node writes latin1 in half the time. */
+function measured(text: string | Uint8Array): { bytes: number; encoding: 'latin1' | 'utf8' } {
+  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
+  return { bytes, encoding: bytes === text.length ? 'latin1' : 'utf8' };
 }
 
 /** Receives the rest of a body, and pauses after each piece. At full speed it would take much of the event loop. */

@@ -25,8 +25,6 @@ export type RestOptions = {
   pipeline: Pipeline;
   /** Headers of every answer. */
   headers?: readonly [string, string][];
-  /** Answers decisions, including their errors. Returns null for a path that asks for none. */
-  decide?: (req: IncomingMessage, res: ServerResponse, pathname: string) => Promise<void> | null;
   /** Answers operations with transport `otlp`, including their errors. */
   otlp: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Called for every refusal: expected errors and bugs. */
@@ -60,8 +58,6 @@ export function restHandler(options: RestOptions): RequestHandler {
       await answerPreflight(pipeline, req, res);
       return;
     }
-    const decided = options.decide?.(req, res, pathname) ?? null;
-    if (decided !== null) return decided;
     const otlpOperation = otlpOperations.get(`${req.method} ${pathname}`);
     if (otlpOperation) {
       pipeline.onMatched(res, otlpOperation);
@@ -157,7 +153,7 @@ function inputReader(req: IncomingMessage, bodyLimit: number | undefined): Pipel
 }
 
 /** The request's target as sent, without the origin of an absolute form (RFC 9112, section 3.2.2). */
-function targetOf(req: IncomingMessage): { pathname: string; search: string } {
+export function targetOf(req: IncomingMessage): { pathname: string; search: string } {
   const url = req.url ?? '';
   const target = url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
   const mark = target.indexOf('?');

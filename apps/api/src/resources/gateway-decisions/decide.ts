@@ -13,7 +13,7 @@ import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import { type CompiledPolicy, type CompiledProvider, compilePolicy } from '../gateway-sessions/policy.ts';
 import { type Decided, DecisionLog } from './decision-log.ts';
-import { LiveCache } from './live-cache.ts';
+import { LiveCache, whenKnown } from './live-cache.ts';
 import { SessionStates } from './session-states.ts';
 import { type SessionClaims, SessionTokens } from './session-tokens.ts';
 
@@ -98,15 +98,16 @@ export class Decisions {
   }
 
   /**
-   * The session of a token, at the gateway of the request's path.
+   * The session of a token, at the gateway of the request's path. Returns a promise only if the token has to be verified, or
+   * something has to be read, first.
    *
    * @throws ApiError 401 `session_token_invalid` or `gateway_session_ended`
    */
-  async session(token: string | null, gatewayId: string): Promise<LiveSession> {
-    const verified = token === null ? null : this.#tokens.verify(token);
-    const claims = verified instanceof Promise ? await verified : verified;
-    if (claims === null || claims.gatewayId !== gatewayId) throw invalidToken();
-    return this.#liveSession(claims);
+  session(token: string | null, gatewayId: string): LiveSession | Promise<LiveSession> {
+    return whenKnown(token === null ? null : this.#tokens.verify(token), (claims) => {
+      if (claims === null || claims.gatewayId !== gatewayId) throw invalidToken();
+      return this.#liveSession(claims);
+    });
   }
 
   /**
@@ -114,7 +115,7 @@ export class Decisions {
    *
    * @throws ApiError 401 `session_token_invalid` or `gateway_session_ended`
    */
-  sessionWithId(sessionId: string, { gateway }: CompiledPolicy): Promise<LiveSession> {
+  async sessionWithId(sessionId: string, { gateway }: CompiledPolicy): Promise<LiveSession> {
     const { tenantId, id: gatewayId } = gateway;
     return this.#liveSession({ sessionId, tenantId, gatewayId, expiresAt: Number.POSITIVE_INFINITY });
   }
@@ -124,17 +125,17 @@ export class Decisions {
     return this.#policies.get(gatewayId);
   }
 
-  async #liveSession({ sessionId, tenantId, gatewayId, expiresAt }: SessionClaims): Promise<LiveSession> {
-    const read = this.#states.get(`${tenantId} ${sessionId}`);
-    const state = read instanceof Promise ? await read : read;
-    if (state === undefined || state.gatewayId !== gatewayId) throw invalidToken();
-    const endsAt = Math.min(expiresAt, Date.parse(state.expiresAt));
-    if (state.revokedReason !== null) throw ended(state.revokedReason);
-    if (endsAt <= this.#services.now().getTime()) throw ended('expired');
-    const compiled = this.#policies.get(gatewayId);
-    const policy = compiled instanceof Promise ? await compiled : compiled;
-    if (policy?.gateway.status !== 'active') throw ended('gateway_ended');
-    return { state, policy, endsAt };
+  #liveSession({ sessionId, tenantId, gatewayId, expiresAt }: SessionClaims): LiveSession | Promise<LiveSession> {
+    return whenKnown(this.#states.get(`${tenantId} ${sessionId}`), (state) => {
+      if (state === undefined || state.gatewayId !== gatewayId) throw invalidToken();
+      const endsAt = Math.min(expiresAt, Date.parse(state.expiresAt));
+      if (state.revokedReason !== null) throw ended(state.revokedReason);
+      if (endsAt <= this.#services.now().getTime()) throw ended('expired');
+      return whenKnown(this.#policies.get(gatewayId), (policy) => {
+        if (policy?.gateway.status !== 'active') throw ended('gateway_ended');
+        return { state, policy, endsAt };
+      });
+    });
   }
 
   /** Decides about one use, and counts it. @param attempts how many uses it stands for */
@@ -146,14 +147,24 @@ export class Decisions {
     const reason = reasonOf(session, asked);
     const mode = session.policy.gateway.enforcement;
     const allowed = reason === null || mode === 'observe';
-    const decided = decidedOf(session, asked, { point, attempts, mode, reason });
-    this.#log.note(decided);
-    this.#services.metrics.decisions.inc({
+    const { state, policy } = session;
+    const { provider, kind, name } = asked;
+    const decided: Decided = {
+      place: { tenantId: state.tenantId, subTenantId: state.subTenantId },
+      gatewayId: policy.gateway.id,
+      sessionId: state.id,
+      account: state.subject,
+      providerId: provider?.provider.id ?? null,
+      kind,
+      name,
       point,
       mode,
-      outcome: allowed ? 'allowed' : 'denied',
-      reason: reason ?? '',
-    });
+      reason,
+      attempts,
+    };
+    this.#log.note(decided);
+    const outcome = allowed ? 'allowed' : 'denied';
+    this.#services.metrics.decisions.inc({ point, mode, outcome, reason: reason ?? '' });
     return { allowed, reason, mode, decided };
   }
 
@@ -186,16 +197,6 @@ export function reasonOf({ state }: DecidedSubject, { provider, kind, name }: As
   if (state.providerIds !== null && !state.providerIds.includes(provider.provider.id)) return 'provider_not_in_session';
   const verdict = provider.verdict(kind, name);
   return verdict === 'allowed' ? null : verdict;
-}
-
-function decidedOf(
-  { state, policy }: DecidedSubject,
-  { provider, kind, name }: Asked,
-  how: Pick<Decided, 'point' | 'attempts' | 'mode' | 'reason'>,
-): Decided {
-  const place = { tenantId: state.tenantId, subTenantId: state.subTenantId };
-  const session = { place, gatewayId: policy.gateway.id, sessionId: state.id, account: state.subject };
-  return { ...session, providerId: provider?.provider.id ?? null, kind, name, ...how };
 }
 
 function invalidToken(): ApiError {

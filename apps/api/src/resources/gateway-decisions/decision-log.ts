@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { DecisionPoint } from '@quartermaster/contracts/gateway-decisions.ts';
 import type { Denial } from '@quartermaster/contracts/denials.ts';
 import type { Enforcement } from '@quartermaster/contracts/gateways.ts';
@@ -10,14 +11,8 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Services } from '../../platform/services.ts';
 import { boundedName } from '../../telemetry/reading/visible-name.ts';
-import { hourOf } from '../../telemetry/periods.ts';
-import {
-  type DecisionBatch,
-  type DeniedSubject,
-  foldDecisions,
-  type NotedCalls,
-  type NotedDenial,
-} from '../../governance/denials/fold.ts';
+import { HOUR_MS, hourOf } from '../../telemetry/periods.ts';
+import { type DecisionBatch, foldDecisions, type NotedCalls, type NotedDenial } from '../../governance/denials/fold.ts';
 
 /** How long counts wait before they are written, in milliseconds: denials, denials that a caller waits for, and others. */
 const DENIALS_WAIT_MS = 1000;
@@ -27,6 +22,9 @@ const COUNTS_WAIT_MS = 5000;
 /** How long a denied caller waits for the id of a new observation, in milliseconds, and how many may wait. */
 const MAX_WAIT_MS = 400;
 const MAX_WAITING = 100;
+
+/** How many of them are answered in one turn of the event loop. */
+const WOKEN_AT_ONCE = 4;
 
 /**
  * The most names that wait to be written, of one account and of all. Beyond that a decision is counted, but not observed. Each
@@ -61,9 +59,12 @@ type Waiting = {
   denials: Map<string, NotedDenial>;
   calls: Map<string, NotedCalls>;
   namesOfAccounts: Map<string, number>;
-  counts: Map<string, DecisionCount>;
-  sessions: Map<string, SessionDecisions>;
+  counts: Map<string, Omit<DecisionCount, 'last_at'> & LastAt>;
+  sessions: Map<string, Omit<SessionDecisions, 'lastAt'> & LastAt>;
 };
+
+/** Formatted only when it is written: formatting a time takes half a microsecond. */
+type LastAt = { lastAt: Date };
 
 type LogServices = Pick<Services, 'db' | 'log' | 'now' | 'tenantLimits' | 'telemetry'>;
 
@@ -89,19 +90,23 @@ export class DecisionLog {
 
   note(decided: Decided): void {
     const { place, reason } = decided;
-    const waiting = this.#tenants.get(place.tenantId) ?? newWaiting();
-    this.#tenants.set(place.tenantId, waiting);
-    const time = this.#services.now().toISOString();
-    addCount(waiting, decided, time);
-    addToSession(waiting, decided, time);
-    if (reason !== null && decided.providerId !== null) this.#addDenial(waiting, decided, time);
-    if (isProxiedCall(decided)) this.#addCall(waiting, decided, time);
+    let waiting = this.#tenants.get(place.tenantId);
+    if (waiting === undefined) {
+      waiting = newWaiting();
+      this.#tenants.set(place.tenantId, waiting);
+    }
+    const now = this.#services.now();
+    addCount(waiting, decided, now);
+    addToSession(waiting, decided, now);
+    if (reason !== null && decided.providerId !== null) this.#addDenial(waiting, decided, now.toISOString());
+    if (isProxiedCall(decided)) this.#addCall(waiting, decided, now.toISOString());
     this.#flushWithin(reason === null ? COUNTS_WAIT_MS : DENIALS_WAIT_MS);
   }
 
   /** The id of the observation that counts a denial. Waits a moment for a new one. Null if there is none yet. */
   async observationOf(decided: Decided): Promise<string | null> {
-    const key = keyOf(decided);
+    const { tenantId } = decided.place;
+    const key = keyOf(decided, { tenantId, name: boundedName(decided.name) });
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
     if (decided.providerId === null || this.#waiters.size >= MAX_WAITING) return null;
@@ -130,8 +135,8 @@ export class DecisionLog {
         id: randomUUID(),
         denials: [...denials.values()],
         calls: [...calls.values()],
-        counts: [...counts.values()],
-        sessions: [...sessions.values()],
+        counts: [...counts.values()].map(({ lastAt, ...count }) => ({ ...count, last_at: lastAt.toISOString() })),
+        sessions: [...sessions.values()].map((session) => ({ ...session, lastAt: session.lastAt.toISOString() })),
       };
       this.#unsent.push({ tenantId, batch });
     }
@@ -150,7 +155,15 @@ export class DecisionLog {
         this.#flushWithin(COUNTS_WAIT_MS);
       }
     }
-    for (const wake of this.#waiters) wake();
+    await this.#wakeWaiting();
+  }
+
+  /** Wakes a few callers in each turn of the event loop, because each of them then writes an answer. */
+  async #wakeWaiting(): Promise<void> {
+    for (const [index, wake] of [...this.#waiters].entries()) {
+      if (index > 0 && index % WOKEN_AT_ONCE === 0) await yieldToEventLoop();
+      wake();
+    }
   }
 
   async #write({ tenantId, batch }: { tenantId: string; batch: DecisionBatch }): Promise<void> {
@@ -159,14 +172,15 @@ export class DecisionLog {
     const folded = await inTransaction(db, (trx) => foldDecisions(trx, tenantId, { batch, limits }, now()), {
       lockTenant: tenantId,
     });
-    for (const { subject, observationId } of folded) this.#ids.set(keyOf({ ...subject, tenantId }), observationId);
+    for (const { subject, observationId } of folded)
+      this.#ids.set(keyOf(subject, { tenantId, name: subject.name }), observationId);
   }
 
   #addDenial(waiting: Waiting, decided: Decided, time: string): void {
     const { place, gatewayId, account, kind, reason, attempts, sessionId, providerId } = decided;
     if (reason === null || providerId === null) return;
     const name = boundedName(decided.name);
-    const key = `${gatewayId} ${keyOf({ ...decided, name })}`;
+    const key = `${gatewayId} ${keyOf(decided, { tenantId: place.tenantId, name })}`;
     const known = waiting.denials.get(key);
     if (known) {
       known.count += attempts;
@@ -184,7 +198,7 @@ export class DecisionLog {
   #addCall(waiting: Waiting, decided: Decided & { providerId: string }, time: string): void {
     const { place, providerId, account, kind, attempts } = decided;
     const name = boundedName(decided.name);
-    const key = `${place.subTenantId ?? ''} ${keyOf({ ...decided, name })}`;
+    const key = `${place.subTenantId ?? ''} ${keyOf(decided, { tenantId: place.tenantId, name })}`;
     const known = waiting.calls.get(key);
     if (known) {
       known.count += attempts;
@@ -224,43 +238,43 @@ function isProxiedCall(decided: Decided): decided is Decided & { providerId: str
   return point === 'proxy' && providerId !== null && (reason === null || mode === 'observe');
 }
 
-function addCount(waiting: Waiting, decided: Decided, time: string): void {
+function addCount(waiting: Waiting, decided: Decided, now: Date): void {
   const { place, gatewayId, providerId, account, point, mode, reason, attempts } = decided;
   const outcome = reason === null ? 'allowed' : mode === 'enforce' ? 'denied' : 'would_deny';
-  const hour = hourOf(Date.parse(time));
-  const key = [hour, gatewayId, providerId, account, point, mode, outcome].join(' ');
+  const hour = Math.floor(now.getTime() / HOUR_MS);
+  const key = `${hour} ${gatewayId} ${providerId ?? ''} ${account} ${point} ${mode} ${outcome}`;
   const known = waiting.counts.get(key);
   if (known) {
     known.decisions += attempts;
-    known.last_at = time;
+    known.lastAt = now;
     return;
   }
   const names = {
-    hour,
+    hour: hourOf(now.getTime()),
     gateway_id: gatewayId,
     provider_id: providerId ?? '',
     account,
     sub_tenant_id: place.subTenantId ?? '',
   };
-  waiting.counts.set(key, { ...names, point, mode, outcome, decisions: attempts, last_at: time });
+  waiting.counts.set(key, { ...names, point, mode, outcome, decisions: attempts, lastAt: now });
 }
 
-function addToSession(waiting: Waiting, { sessionId, reason, attempts }: Decided, time: string): void {
+function addToSession(waiting: Waiting, { sessionId, reason, attempts }: Decided, now: Date): void {
   if (sessionId === null) return;
-  const session = waiting.sessions.get(sessionId) ?? { sessionId, allowed: 0, denied: 0, lastAt: time };
+  let session = waiting.sessions.get(sessionId);
+  if (session === undefined) {
+    session = { sessionId, allowed: 0, denied: 0, lastAt: now };
+    waiting.sessions.set(sessionId, session);
+  }
   if (reason === null) session.allowed += attempts;
   else session.denied += attempts;
-  session.lastAt = time;
-  waiting.sessions.set(sessionId, session);
+  session.lastAt = now;
 }
 
-type Keyed = Omit<DeniedSubject, 'providerId'> & { providerId: string | null } & (
-    | { tenantId: string }
-    | { place: TenantPlace }
-  );
-
-function keyOf(subject: Keyed): string {
-  const { providerId, kind, name, account } = subject;
-  const tenantId = 'place' in subject ? subject.place.tenantId : subject.tenantId;
-  return JSON.stringify([tenantId, account, providerId, kind, boundedName(name)]);
+/** @param at.name as it is observed. `boundedName` would escape what it has escaped before. */
+function keyOf(
+  { providerId, kind, account }: Pick<Decided, 'providerId' | 'kind' | 'account'>,
+  { tenantId, name }: { tenantId: string; name: string },
+): string {
+  return JSON.stringify([tenantId, account, providerId, kind, name]);
 }

@@ -21,11 +21,13 @@ import type { DialectAnswer, DialectRequest } from './dialect.ts';
 import type { DialectPath } from './dialect-paths.ts';
 import { explainDenial } from './forward-auth.ts';
 import { plainCredential, sessionTokenOf } from './plain-credential.ts';
-import { countForTenant, countRefused, reviewUrlOf } from './receiver.ts';
+import { countForTenant, countRefused, reviewUrlOf, setHeaders } from './receiver.ts';
 
 type DialectReceiver = {
   services: Pick<Services, 'db' | 'publicUrl' | 'now' | 'secrets' | 'audit'>;
   decisions: Decisions;
+  /** The headers of every answer, as names and values in turn. */
+  headers: readonly string[];
   callers: Callers;
   /** The rate limit of each tenant's decisions. Null: not limited. */
   limit: RateLimit | null;
@@ -50,6 +52,7 @@ export function dialectReceiver(given: DialectReceiver) {
   const { onRefused, countUnmatched } = options;
   return async (req: IncomingMessage, res: ServerResponse, path: DialectPath): Promise<void> => {
     const { operation, dialect } = path;
+    setHeaders({ res, session: null }, options.headers);
     let caller: Caller | null = null;
     const authenticated = async (): Promise<Caller> => {
       const found = await callerOf(options, { req, res, path });

@@ -16,19 +16,20 @@ export type ReadRequest =
   | { kind: 'free' }
   | { kind: 'unclear'; code: ErrorCode; detail: string };
 
+/** Reads the MCP request that a proxy asks about from its body, which the proxy passes on. */
+export async function readMcpRequest(req: IncomingMessage): Promise<ReadRequest> {
+  const text = await bodyText(req);
+  return text === null ? incomplete() : toRead(readMcpBody(text, req.headersDistinct));
+}
+
 /**
- * Reads the MCP request that a proxy asks about: from its body if the proxy passes it on, otherwise from its headers. Headers
- * prove something only if the MCP server compares them with the body.
+ * Reads the MCP request that a proxy asks about without its body. Headers prove something only if the MCP server compares them with
+ * the body.
  *
  * @param comparesHeaders whether the MCP server was seen to do that
  */
-export async function readMcpRequest(req: IncomingMessage, comparesHeaders: boolean): Promise<ReadRequest> {
-  const headers = req.headersDistinct;
-  if (hasBody(req)) {
-    const text = await bodyText(req);
-    return text === null ? incomplete() : toRead(readMcpBody(text, headers));
-  }
-  const reading = toRead(readMcpHeaders(headers));
+export function readMcpHead(req: IncomingMessage, comparesHeaders: boolean): ReadRequest {
+  const reading = toRead(readMcpHeaders(req.headersDistinct));
   if (reading.kind === 'unclear' || comparesHeaders) return reading;
   const detail =
     'The MCP server was not seen to compare the headers of a request with its body, so the headers prove nothing. Sync the provider, let the proxy pass on the body, or use the MCP proxy of the gateway.';

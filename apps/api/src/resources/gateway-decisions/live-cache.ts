@@ -79,3 +79,11 @@ export class LiveCache<Value> {
     return value;
   }
 }
+
+/** Continues with a value: at once, unless it is a promise. */
+export function whenKnown<Value, Result>(
+  value: Value | Promise<Value>,
+  then: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  return value instanceof Promise ? value.then(then) : then(value);
+}

@@ -35,8 +35,6 @@ const PROXY_PATH = /^\/v1\/gateways\/([^/]+)\/mcp\/([^/]+)$/;
 
 /** Finds the decision that a path asks for. */
 export function decisionPathOf(pathname: string, method: string | undefined): DecisionPath | null {
-  // Most requests ask for no decision.
-  if (!pathname.startsWith('/v1/gateways/')) return null;
   const proxied = PROXY_PATH.exec(pathname);
   if (proxied) return proxyPathOf(proxied, method);
   const found = PATH.exec(pathname);
