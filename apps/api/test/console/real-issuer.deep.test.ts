@@ -1,68 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type Browser, newBrowser } from '../support/browser.ts';
-import { signingKey, startIssuer, type TestIssuer } from '../support/oidc-issuer.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { newBrowser } from '../support/browser.ts';
+import { signingKey } from '../support/oidc-issuer.ts';
+import { type Company, EMAIL, signInAt, startCompany } from './company-issuer.ts';
 
-/*
- * An identity provider as companies run it: the console is a confidential client, groups are in a claim, and sign-out has an
- * endpoint.
- */
-const CLIENT = { id: 'console', secret: 'a secret/with+signs' };
-const EMAIL = 'ada@example.com';
-
-let issuer: TestIssuer;
-let server: TestServer;
-/** Claims that the token endpoint adds to the ID token, or that replace the usual ones. */
-let claims: Record<string, unknown>;
-let nonce: string;
-/** The Authorization headers that the token endpoint got. */
-let authorizations: (string | undefined)[];
-
+let company: Company;
 beforeEach(async () => {
-  claims = {};
-  authorizations = [];
-  issuer = await startIssuer(() => new Date());
-  issuer.answers['/.well-known/openid-configuration'] = () => ({
-    body: {
-      issuer: issuer.url,
-      jwks_uri: `${issuer.url}/jwks`,
-      authorization_endpoint: `${issuer.url}/authorize`,
-      token_endpoint: `${issuer.url}/token`,
-      userinfo_endpoint: `${issuer.url}/userinfo`,
-      end_session_endpoint: `${issuer.url}/logout`,
-      id_token_signing_alg_values_supported: ['ES256'],
-    },
-  });
-  server = await startTestServer({
-    QM_DEV_IDENTITY: '0',
-    QM_OIDC_ISSUER: issuer.url,
-    QM_OIDC_CLIENT_ID: CLIENT.id,
-    QM_OIDC_CLIENT_SECRET: CLIENT.secret,
-    QM_OIDC_ADMIN_CLAIM: 'groups',
-    QM_OIDC_ADMIN_VALUE: 'administrators',
-  });
-  onTestFinished(() => server.stop());
-  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: EMAIL } } });
+  company = await startCompany();
+  onTestFinished(() => company.server.stop());
 });
-
-/** Follows the redirects to the identity provider and back, as a user who signs in there. */
-async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2]) {
-  const start = await browser.send('GET', '/console/sign-in');
-  const authorizationRequest = new URL(start.headers.get('location') ?? '').searchParams;
-  nonce = authorizationRequest.get('nonce') ?? '';
-  const idToken = await issuer.sign(
-    { aud: CLIENT.id, sub: 'ada', nonce, email: EMAIL, email_verified: true, ...claims },
-    { typ: 'JWT' },
-    key,
-  );
-  issuer.answers['/token'] = (req) => {
-    authorizations.push(req.headers.authorization);
-    return { body: { access_token: 'opaque', token_type: 'Bearer', expires_in: 300, id_token: idToken } };
-  };
-  const query = new URLSearchParams({ code: randomUUID(), state: authorizationRequest.get('state') ?? '' });
-  return { authorizationRequest, idToken, page: await browser.open(`/console/callback?${query.toString()}`) };
-}
 
 describe('an invalid answer of the identity provider is refused:', () => {
   test.each([
@@ -79,42 +24,44 @@ describe('an invalid answer of the identity provider is refused:', () => {
     ['regression: a subject with a NUL', { sub: 'ada\u0000' }],
     ['regression: a subject with a lone surrogate', { sub: 'ada\ud800' }],
   ])('%s', async (_, values) => {
-    claims = values;
-    const browser = newBrowser(server);
-    const { page } = await signIn(browser);
+    company.claims = values;
+    const browser = newBrowser(company.server);
+    const { page } = await signInAt(company, browser);
     expect([page.status, page.text]).toEqual([401, expect.stringContaining('did not complete the sign-in')]);
     expect(browser.cookies.size).toBe(0);
   });
 
   test('an unverified email', async () => {
-    claims = { email_verified: false };
-    const { page } = await signIn(newBrowser(server));
+    company.claims = { email_verified: false };
+    const { page } = await signInAt(company, newBrowser(company.server));
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('email_unverified')]);
   });
 
   test('an email whose flag belongs to another email, which the userinfo endpoint has', async () => {
-    claims = { email_verified: undefined };
-    issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', email: 'mallory@example.com', email_verified: true } });
-    const { page } = await signIn(newBrowser(server));
+    company.claims = { email_verified: undefined };
+    company.issuer.answers['/userinfo'] = () => ({
+      body: { sub: 'ada', email: 'mallory@example.com', email_verified: true },
+    });
+    const { page } = await signInAt(company, newBrowser(company.server));
     // Mallory's email is verified, but not registered. Ada's email has no verified flag.
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('registration_required')]);
   });
 
   test('a userinfo answer about another user', async () => {
-    claims = { email: undefined, email_verified: undefined };
-    issuer.answers['/userinfo'] = () => ({ body: { sub: 'eve', email: EMAIL, email_verified: true } });
-    const { page } = await signIn(newBrowser(server));
+    company.claims = { email: undefined, email_verified: undefined };
+    company.issuer.answers['/userinfo'] = () => ({ body: { sub: 'eve', email: EMAIL, email_verified: true } });
+    const { page } = await signInAt(company, newBrowser(company.server));
     expect(page.status).toBeGreaterThanOrEqual(400);
   });
 });
 
 test('regression: an ID token that names an unknown key is refused, not answered as an unreachable provider', async () => {
-  const { page } = await signIn(newBrowser(server), await signingKey('unknown'));
+  const { page } = await signInAt(company, newBrowser(company.server), await signingKey('unknown'));
   expect([page.status, page.text]).toEqual([401, expect.stringContaining('did not complete the sign-in')]);
 });
 
 test('regression: a callback with an ID token of the implicit flow is refused', async () => {
-  const browser = newBrowser(server);
+  const browser = newBrowser(company.server);
   const start = await browser.send('GET', '/console/sign-in');
   const state = new URL(start.headers.get('location') ?? '').searchParams.get('state') ?? '';
   const page = await browser.open(`/console/callback?code=x&id_token=x&state=${state}`);
@@ -128,17 +75,17 @@ describe('if the ID token lacks a claim and the userinfo endpoint', () => {
     ['answers 503 with a challenge', { status: 503, headers: { 'www-authenticate': 'Bearer' } }],
     ['answers half a body', { body: '{"sub":"ada","gro' }],
   ])('%s, the sign-in is 503', async (_, answer) => {
-    issuer.answers['/userinfo'] = () => answer;
-    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+    company.issuer.answers['/userinfo'] = () => answer;
+    expect((await signInAt(company, newBrowser(company.server))).page.status).toBe(503);
   });
 
   test.each([
     ['401', { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } }],
     ['403', { status: 403 }],
   ])('refuses with %s, the claims of the ID token count alone', async (_, answer) => {
-    issuer.answers['/userinfo'] = () => answer;
-    const browser = newBrowser(server);
-    await signIn(browser);
+    company.issuer.answers['/userinfo'] = () => answer;
+    const browser = newBrowser(company.server);
+    await signInAt(company, browser);
     const { body } = await browser.call('GET', '/v1/me');
     expect(body).toMatchObject({ email: EMAIL, platformAdministrator: false });
   });
@@ -149,56 +96,56 @@ describe('regression: an answer of more than 512 KiB is not used:', () => {
 
   test('the discovery document', async () => {
     const path = '/.well-known/openid-configuration';
-    const usual = issuer.answers[path];
-    issuer.answers[path] = (req) => ({ body: { ...(usual?.(req).body as object), filler } });
-    expect((await newBrowser(server).send('GET', '/console/sign-in')).status).toBe(503);
+    const usual = company.issuer.answers[path];
+    company.issuer.answers[path] = (req) => ({ body: { ...(usual?.(req).body as object), filler } });
+    expect((await newBrowser(company.server).send('GET', '/console/sign-in')).status).toBe(503);
   });
 
   test('the key set', async () => {
-    issuer.answers['/jwks'] = () => ({ body: { keys: issuer.keys.map(({ jwk }) => jwk), filler } });
-    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+    company.issuer.answers['/jwks'] = () => ({ body: { keys: company.issuer.keys.map(({ jwk }) => jwk), filler } });
+    expect((await signInAt(company, newBrowser(company.server))).page.status).toBe(503);
   });
 
   test('the claims of the userinfo endpoint', async () => {
-    issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'], filler } });
-    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+    company.issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'], filler } });
+    expect((await signInAt(company, newBrowser(company.server))).page.status).toBe(503);
   });
 
   test('the ID token', async () => {
-    claims = { filler };
-    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+    company.claims = { filler };
+    expect((await signInAt(company, newBrowser(company.server))).page.status).toBe(503);
   });
 });
 
 test('regression: sign-ins ask an identity provider that fails once in five seconds, not each of them', async () => {
-  const discovery = issuer.answers['/.well-known/openid-configuration'];
+  const discovery = company.issuer.answers['/.well-known/openid-configuration'];
   let asked = 0;
-  issuer.answers['/.well-known/openid-configuration'] = () => {
+  company.issuer.answers['/.well-known/openid-configuration'] = () => {
     asked += 1;
     return { status: 500, body: {} };
   };
   const statuses = async () => {
     const pages = await Promise.all(
-      Array.from({ length: 4 }, () => newBrowser(server).send('GET', '/console/sign-in')),
+      Array.from({ length: 4 }, () => newBrowser(company.server).send('GET', '/console/sign-in')),
     );
     return pages.map(({ status }) => status);
   };
   expect([await statuses(), asked]).toEqual([[503, 503, 503, 503], 1]);
   expect([await statuses(), asked]).toEqual([[503, 503, 503, 503], 1]);
-  server.travel(5000);
+  company.server.travel(5000);
   expect([await statuses(), asked]).toEqual([[503, 503, 503, 503], 2]);
-  server.travel(5000);
-  if (discovery !== undefined) issuer.answers['/.well-known/openid-configuration'] = discovery;
+  company.server.travel(5000);
+  if (discovery !== undefined) company.issuer.answers['/.well-known/openid-configuration'] = discovery;
   expect(await statuses()).toEqual([303, 303, 303, 303]);
 });
 
 test('regression: a clock that is set back does not prolong the pause after a failed discovery', async () => {
-  const discovery = issuer.answers['/.well-known/openid-configuration'];
-  server.travel(11 * 60_000);
-  issuer.answers['/.well-known/openid-configuration'] = () => ({ status: 500, body: {} });
-  const status = async () => (await newBrowser(server).send('GET', '/console/sign-in')).status;
+  const discovery = company.issuer.answers['/.well-known/openid-configuration'];
+  company.server.travel(11 * 60_000);
+  company.issuer.answers['/.well-known/openid-configuration'] = () => ({ status: 500, body: {} });
+  const status = async () => (await newBrowser(company.server).send('GET', '/console/sign-in')).status;
   expect(await status()).toBe(503);
-  if (discovery !== undefined) issuer.answers['/.well-known/openid-configuration'] = discovery;
-  server.travel(-10_000);
+  if (discovery !== undefined) company.issuer.answers['/.well-known/openid-configuration'] = discovery;
+  company.server.travel(-10_000);
   expect(await status()).toBe(303);
 });

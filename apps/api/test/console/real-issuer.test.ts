@@ -1,83 +1,28 @@
-import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type Browser, newBrowser } from '../support/browser.ts';
-import { startIssuer, type TestIssuer } from '../support/oidc-issuer.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { newBrowser } from '../support/browser.ts';
+import { startTestServer } from '../support/server.ts';
+import { CLIENT, type Company, EMAIL, signInAt, startCompany } from './company-issuer.ts';
 
-/*
- * An identity provider as companies run it: the console is a confidential client, groups are in a claim, and sign-out has an
- * endpoint.
- */
-const CLIENT = { id: 'console', secret: 'a secret/with+signs' };
-const EMAIL = 'ada@example.com';
-
-let issuer: TestIssuer;
-let server: TestServer;
-/** Claims that the token endpoint adds to the ID token, or that replace the usual ones. */
-let claims: Record<string, unknown>;
-let nonce: string;
-/** The Authorization headers that the token endpoint got. */
-let authorizations: (string | undefined)[];
-
+let company: Company;
 beforeEach(async () => {
-  claims = {};
-  authorizations = [];
-  issuer = await startIssuer(() => new Date());
-  issuer.answers['/.well-known/openid-configuration'] = () => ({
-    body: {
-      issuer: issuer.url,
-      jwks_uri: `${issuer.url}/jwks`,
-      authorization_endpoint: `${issuer.url}/authorize`,
-      token_endpoint: `${issuer.url}/token`,
-      userinfo_endpoint: `${issuer.url}/userinfo`,
-      end_session_endpoint: `${issuer.url}/logout`,
-      id_token_signing_alg_values_supported: ['ES256'],
-    },
-  });
-  server = await startTestServer({
-    QM_DEV_IDENTITY: '0',
-    QM_OIDC_ISSUER: issuer.url,
-    QM_OIDC_CLIENT_ID: CLIENT.id,
-    QM_OIDC_CLIENT_SECRET: CLIENT.secret,
-    QM_OIDC_ADMIN_CLAIM: 'groups',
-    QM_OIDC_ADMIN_VALUE: 'administrators',
-  });
-  onTestFinished(() => server.stop());
-  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: EMAIL } } });
+  company = await startCompany();
+  onTestFinished(() => company.server.stop());
 });
-
-/** Follows the redirects to the identity provider and back, as a user who signs in there. */
-async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2]) {
-  const start = await browser.send('GET', '/console/sign-in');
-  const authorizationRequest = new URL(start.headers.get('location') ?? '').searchParams;
-  nonce = authorizationRequest.get('nonce') ?? '';
-  const idToken = await issuer.sign(
-    { aud: CLIENT.id, sub: 'ada', nonce, email: EMAIL, email_verified: true, ...claims },
-    { typ: 'JWT' },
-    key,
-  );
-  issuer.answers['/token'] = (req) => {
-    authorizations.push(req.headers.authorization);
-    return { body: { access_token: 'opaque', token_type: 'Bearer', expires_in: 300, id_token: idToken } };
-  };
-  const query = new URLSearchParams({ code: randomUUID(), state: authorizationRequest.get('state') ?? '' });
-  return { authorizationRequest, idToken, page: await browser.open(`/console/callback?${query.toString()}`) };
-}
 
 describe('with a confidential client', () => {
   test('the browser is redirected there with PKCE, and the code is exchanged with the secret', async () => {
-    const browser = newBrowser(server);
-    const { authorizationRequest, page } = await signIn(browser);
+    const browser = newBrowser(company.server);
+    const { authorizationRequest, page } = await signInAt(company, browser);
     expect(Object.fromEntries(authorizationRequest)).toMatchObject({
       client_id: CLIENT.id,
       response_type: 'code',
       scope: 'openid email profile',
-      redirect_uri: `${server.url}/console/callback`,
+      redirect_uri: `${company.server.url}/console/callback`,
       code_challenge_method: 'S256',
       code_challenge: expect.stringMatching(/^[\w-]{43}$/),
     });
-    expect(page.url).toBe(`${server.url}/console/`);
-    const [, secret] = Buffer.from(authorizations[0]?.replace('Basic ', '') ?? '', 'base64')
+    expect(page.url).toBe(`${company.server.url}/console/`);
+    const [, secret] = Buffer.from(company.authorizations[0]?.replace('Basic ', '') ?? '', 'base64')
       .toString()
       .split(':');
     expect(decodeURIComponent((secret ?? '').replaceAll('+', ' '))).toBe(CLIENT.secret);
@@ -86,20 +31,20 @@ describe('with a confidential client', () => {
   });
 
   test('the sign-out redirects to the identity provider, with the ID token', async () => {
-    const browser = newBrowser(server);
-    const { idToken } = await signIn(browser);
+    const browser = newBrowser(company.server);
+    const { idToken } = await signInAt(company, browser);
     const { body } = await browser.call('POST', '/console/sign-out');
     const location = new URL(String(body['location']));
-    expect(location.href.startsWith(`${issuer.url}/logout?`)).toBe(true);
+    expect(location.href.startsWith(`${company.issuer.url}/logout?`)).toBe(true);
     expect(Object.fromEntries(location.searchParams)).toMatchObject({
       id_token_hint: idToken,
-      post_logout_redirect_uri: `${server.url}/console/signed-out`,
+      post_logout_redirect_uri: `${company.server.url}/console/signed-out`,
     });
   });
 
   test('the ID token is not readable in the database', async () => {
-    const { idToken } = await signIn(newBrowser(server));
-    const rows = await server.services.db.selectFrom('console_sessions').selectAll().execute();
+    const { idToken } = await signInAt(company, newBrowser(company.server));
+    const rows = await company.server.services.db.selectFrom('console_sessions').selectAll().execute();
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows)).not.toContain(idToken.split('.')[1]);
   });
@@ -107,9 +52,9 @@ describe('with a confidential client', () => {
 
 describe('a platform administrator by claim', () => {
   const browserWith = async (values: Record<string, unknown>) => {
-    claims = values;
-    const browser = newBrowser(server);
-    await signIn(browser);
+    company.claims = values;
+    const browser = newBrowser(company.server);
+    await signInAt(company, browser);
     return browser.call('GET', '/v1/me');
   };
 
@@ -134,14 +79,14 @@ describe('a platform administrator by claim', () => {
     ['without the claim', {}],
     ['with another value of the claim', { QM_OIDC_ADMIN_CLAIM: 'groups', QM_OIDC_ADMIN_VALUE: 'others' }],
   ])('loses the right after a restart %s', async (_, environment) => {
-    claims = { groups: ['administrators'] };
-    const browser = newBrowser(server);
-    await signIn(browser);
+    company.claims = { groups: ['administrators'] };
+    const browser = newBrowser(company.server);
+    await signInAt(company, browser);
     const restarted = await startTestServer({
-      DATABASE_URL: server.databaseUrl,
+      DATABASE_URL: company.server.databaseUrl,
       QM_DEV_IDENTITY: '0',
-      QM_PUBLIC_URL: server.url,
-      QM_OIDC_ISSUER: issuer.url,
+      QM_PUBLIC_URL: company.server.url,
+      QM_OIDC_ISSUER: company.issuer.url,
       QM_OIDC_CLIENT_ID: CLIENT.id,
       ...environment,
     });
@@ -151,19 +96,24 @@ describe('a platform administrator by claim', () => {
   });
 
   test('is recognized by the userinfo endpoint if the ID token lacks the claim', async () => {
-    issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'] } });
+    company.issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'] } });
     expect((await browserWith({})).body).toMatchObject({ platformAdministrator: true });
   });
 
   test('is recognized by the claim in a bearer token', async () => {
-    const token = await issuer.sign({ sub: 'ada', email: EMAIL, email_verified: true, groups: ['administrators'] });
-    const me = await server.ok('GET', '/v1/me', { as: { token } });
+    const token = await company.issuer.sign({
+      sub: 'ada',
+      email: EMAIL,
+      email_verified: true,
+      groups: ['administrators'],
+    });
+    const me = await company.server.ok('GET', '/v1/me', { as: { token } });
     expect(me).toMatchObject({ platformAdministrator: true, authentication: { scheme: 'bearer' } });
   });
 });
 
 test('while the identity provider is unreachable, sign-in answers a page with 503', async () => {
-  await issuer.close();
-  const page = await newBrowser(server).open('/console/sign-in');
+  await company.issuer.close();
+  const page = await newBrowser(company.server).open('/console/sign-in');
   expect([page.status, page.text]).toEqual([503, expect.stringContaining('identity_provider_unavailable')]);
 });

@@ -2,33 +2,17 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { foldDecisions, type NotedCalls, type NotedDenial } from '../../src/governance/denials/fold.ts';
 import { unique } from '../support/people.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { type DecidingWorld, decidingWorld } from './sessions.ts';
+import type { TestServer } from '../support/server.ts';
+import { decidingWorld } from './sessions.ts';
+import { type Denying, startDenying } from './denying.ts';
 
 let server: TestServer;
+let decide: Denying['decide'];
+let observationsOf: Denying['observationsOf'];
 beforeAll(async () => {
-  server = await startTestServer({}, { decisionsFreshMs: 0 });
-  // The first batch of a server takes longer than a denial waits for the id of its observation.
-  await decide(await decidingWorld(server), 'first');
-  await server.decisions.flush();
+  ({ server, decide, observationsOf } = await startDenying());
   return () => server.stop();
 });
-
-async function decide(
-  { gatewayId, providerName, token }: DecidingWorld,
-  name: string,
-  more: object = {},
-): Promise<Body> {
-  const answer = await server.call('POST', `/v1/gateways/${gatewayId}/decisions`, {
-    headers: { Authorization: `Bearer ${token}` },
-    body: { provider: providerName, kind: 'tool', name, ...more },
-  });
-  expect(answer.status).toBe(200);
-  return answer.body;
-}
-
-const observationsOf = async ({ as, providerId }: DecidingWorld): Promise<Body[]> =>
-  (await server.ok('GET', `/v1/runtime-observations?provider_id=${providerId}`, { as })).items;
 
 test('a denial opens an observation with a review task, and approving and applying it lets the next call through', async () => {
   const world = await decidingWorld(server);

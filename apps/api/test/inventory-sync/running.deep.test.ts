@@ -1,13 +1,9 @@
 import { newId } from '@quartermaster/db/ids.ts';
-import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
-import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { LOOPBACK, startPeer } from './peers.ts';
-
-const WAIT = { timeout: 60_000, interval: 20 };
-
-const SYNC_LIMITS = { pauseMs: 1, scheduleMs: 50 };
+import { SYNC_LIMITS, sync, testServer, WAIT, waiting } from './waiting.ts';
 
 /** For the tests that neither move the clock nor wait for the schedule. */
 let server: TestServer;
@@ -15,28 +11,6 @@ beforeAll(async () => {
   server = await startTestServer(LOOPBACK, { syncLimits: SYNC_LIMITS });
 });
 afterAll(() => server.stop());
-
-function testServer(): Promise<TestServer> {
-  return serverOfTest(LOOPBACK, { syncLimits: SYNC_LIMITS });
-}
-
-/** A server that answers when `answer` is called, and a provider with its address. */
-async function waiting(server: TestServer, body: object = {}) {
-  const held: ServerResponse[] = [];
-  const peer = await startPeer((_req, res) => void held.push(res));
-  const provider = await server.ok('POST', '/v1/providers', {
-    as: server.admin,
-    body: { name: unique('llm'), kind: 'llm', baseUrl: peer.url, ...body },
-  });
-  const answer = (...models: string[]) => {
-    const data = models.map((id) => ({ id }));
-    for (const res of held.splice(0)) res.end(JSON.stringify({ object: 'list', data }));
-  };
-  return { provider, peer, answer, asked: () => vi.waitFor(() => expect(held.length).toBeGreaterThan(0), WAIT) };
-}
-
-const sync = (server: TestServer, { id }: Body) =>
-  server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
 
 test('the newest hundred finished sync tasks of a provider are kept', async () => {
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));

@@ -1,15 +1,12 @@
-import type { ServerResponse } from 'node:http';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { auditOf, expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, unique } from '../support/people.ts';
-import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
+import { SYNC_LIMITS, sync, testServer, WAIT, waiting } from './waiting.ts';
 
-const WAIT = { timeout: 60_000, interval: 20 };
 const MINUTE = 60_000;
-
-const SYNC_LIMITS = { pauseMs: 1, scheduleMs: 50 };
 
 /** For the tests that neither move the clock nor wait for the schedule. */
 let server: TestServer;
@@ -17,28 +14,6 @@ beforeAll(async () => {
   server = await startTestServer(LOOPBACK, { syncLimits: SYNC_LIMITS });
 });
 afterAll(() => server.stop());
-
-function testServer(): Promise<TestServer> {
-  return serverOfTest(LOOPBACK, { syncLimits: SYNC_LIMITS });
-}
-
-/** A server that answers when `answer` is called, and a provider with its address. */
-async function waiting(server: TestServer, body: object = {}) {
-  const held: ServerResponse[] = [];
-  const peer = await startPeer((_req, res) => void held.push(res));
-  const provider = await server.ok('POST', '/v1/providers', {
-    as: server.admin,
-    body: { name: unique('llm'), kind: 'llm', baseUrl: peer.url, ...body },
-  });
-  const answer = (...models: string[]) => {
-    const data = models.map((id) => ({ id }));
-    for (const res of held.splice(0)) res.end(JSON.stringify({ object: 'list', data }));
-  };
-  return { provider, peer, answer, asked: () => vi.waitFor(() => expect(held.length).toBeGreaterThan(0), WAIT) };
-}
-
-const sync = (server: TestServer, { id }: Body) =>
-  server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
 
 async function tasksOf(server: TestServer, { id }: Body): Promise<Body[]> {
   const path = '/v1/operator/tasks?kind=sync_inventory&limit=100';
