@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Answered, type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { type DecidingWorld, decidingWorld } from './sessions.ts';
+import { type DecidingWorld, decidingWorld, ODD_KEY_IDS, unsignedToken } from './sessions.ts';
 
 // AuthZEN Access Request and Approval Profile 1.0, draft 1.
 
@@ -212,6 +212,14 @@ describe('binding tokens', () => {
 
   test.each(changed)('a request with %s is refused', async (_what, change) => {
     expectProblem(await call('POST', 'requests', change(await denialOf('bound'))), 400, 'invalid_denial_binding');
+  });
+
+  test('a token with an id of its key that is no id is refused, and is no failure', async () => {
+    for (const kid of ODD_KEY_IDS) {
+      const denial = { binding_token: unsignedToken('qm-denial+jwt', kid), expires_at: '2999-01-01T00:00:00Z' };
+      const answered = await call('POST', 'requests', { ...evaluationOf(world, 'bound'), denial });
+      expectProblem(answered, 400, 'invalid_denial_binding');
+    }
   });
 
   test('the token of another gateway is refused', async () => {
