@@ -57,4 +57,15 @@ export function unsignedToken(typ: string, kid: unknown): string {
 }
 
 /** What the header of a token may have as the id of a key, besides a text that can be looked up. */
-export const ODD_KEY_IDS: readonly unknown[] = [[], ['sig'], {}, 5, true, null, '', 'sig_\0', '\ud800', 'x'.repeat(2000)];
+export const ODD_KEY_IDS: readonly unknown[] = [
+  [],
+  ['sig'],
+  {},
+  5,
+  true,
+  null,
+  '',
+  'sig_\0',
+  '\ud800',
+  'x'.repeat(2000),
+];
