@@ -4,19 +4,33 @@ import { firstPageIsRead, inboxQuery, PAGE_SIZE } from './screens/inbox/query.ts
 
 // A script of its own, and a small one: it asks what the page will need first, while the rest of the code is still loading.
 
+/** The header that names the user whom a page shows. The server refuses a request with the session of another user. */
+export const USER_HEADER = 'X-Quartermaster-User';
+
+type Asked = { answer: Promise<Response>; user: string | null };
+
 /** The answers that nobody has taken yet, by the path and query that were asked. */
-const answers = new Map<string, Promise<Response>>();
+const answers = new Map<string, Asked>();
+
+/** What the page has asked itself, because it was not asked yet. An answer that comes later would stay here and become old. */
+const askedByPage = new Set<string>();
 
 /** Later than this after the page began to load, an answer is too old to show, in milliseconds. */
 const FRESH_MS = 10_000;
 
-/** The answer to what was asked early, once. Undefined: it was not asked. */
-export function takeAnswer(url: string): Promise<Response> | undefined {
+/**
+ * The answer to what was asked early, once. Undefined: it was not asked, or for another user.
+ *
+ * @param user whom the request names in {@link USER_HEADER}
+ */
+export function takeAnswer(url: string, user: string | null): Promise<Response> | undefined {
   if (performance.now() > FRESH_MS) return undefined;
   const key = keyOf(url);
-  const answer = answers.get(key);
+  const asked = answers.get(key);
   answers.delete(key);
-  return answer;
+  if (asked?.user === user) return asked.answer;
+  askedByPage.add(key);
+  return undefined;
 }
 
 // A failure is that of the request which takes the answer.
@@ -36,17 +50,19 @@ async function askFirst(): Promise<void> {
     name,
     String(value),
   ]);
-  await ask(`/v1/runtime-observations?${new URLSearchParams(query).toString()}`, { 'X-Quartermaster-User': me.id });
+  await ask(`/v1/runtime-observations?${new URLSearchParams(query).toString()}`, me.id);
 }
 
-/** @returns the body, or undefined if the answer is an error */
-async function ask(path: string, headers: Record<string, string> = {}): Promise<unknown> {
+/** @returns the body, or undefined if the answer is an error, or the page has asked already */
+async function ask(path: string, user: string | null = null): Promise<unknown> {
   const url = BASE_PATH + path;
-  const asked = fetch(url, { headers });
+  const key = keyOf(url);
+  if (askedByPage.has(key)) return undefined;
+  const asked = fetch(url, user === null ? {} : { headers: { [USER_HEADER]: user } });
   // Whoever takes the answer reads its body, too.
   const copy = asked.then((answer) => answer.clone());
   copy.catch(() => {});
-  answers.set(keyOf(url), copy);
+  answers.set(key, { answer: copy, user });
   const answer = await asked;
   return answer.ok ? answer.json() : undefined;
 }

@@ -1,8 +1,8 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { accountWithKey } from '../support/people.ts';
+import { accountWithKey, joinPlace, keyIn, memberWithToken } from '../support/people.ts';
 import { type Answered, type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { type DecidingWorld, decidingWorld } from './sessions.ts';
+import { type DecidingWorld, decidingWorld, ODD_KEY_IDS, unsignedToken } from './sessions.ts';
 
 // AuthZEN Access Request and Approval Profile 1.0, draft 1.
 
@@ -32,19 +32,24 @@ const evaluationOf = (at: DecidingWorld, name: string) => ({
   resource: { type: 'tool', id: name, properties: { provider: at.providerName } },
 });
 
-/** The request about a denial. Asks until the observation of the denial is stored, which takes longer on a busy machine. */
-async function denialOf(name: string, sent: Sent = {}): Promise<Body> {
-  const evaluation = evaluationOf(sent.at ?? world, name);
+/** A denial. Asks until the observation of the denial is stored, which takes longer on a busy machine. */
+async function requestable(evaluation: Body, sent: Sent): Promise<Body> {
   return vi.waitFor(
     async () => {
       const { body } = await call('POST', 'evaluation', evaluation, sent);
       expect(body).toMatchObject({ decision: false, context: { next_action: 'request' } });
-      const { evaluation_id, access_request } = body.context;
-      const { expires_at, binding_token } = access_request;
-      return { ...evaluation, denial: { evaluation_id, expires_at, binding_token } };
+      return body;
     },
     { timeout: 60_000, interval: 200 },
   );
+}
+
+/** The request about a denial. */
+async function denialOf(name: string, sent: Sent = {}): Promise<Body> {
+  const evaluation = evaluationOf(sent.at ?? world, name);
+  const { evaluation_id, access_request } = (await requestable(evaluation, sent)).context;
+  const { expires_at, binding_token } = access_request;
+  return { ...evaluation, denial: { evaluation_id, expires_at, binding_token } };
 }
 
 /** Requests what is denied, and returns the id of its task. */
@@ -214,6 +219,14 @@ describe('binding tokens', () => {
     expectProblem(await call('POST', 'requests', change(await denialOf('bound'))), 400, 'invalid_denial_binding');
   });
 
+  test('a token with an id of its key that is no id is refused, and is no failure', async () => {
+    for (const kid of ODD_KEY_IDS) {
+      const denial = { binding_token: unsignedToken('qm-denial+jwt', kid), expires_at: '2999-01-01T00:00:00Z' };
+      const answered = await call('POST', 'requests', { ...evaluationOf(world, 'bound'), denial });
+      expectProblem(answered, 400, 'invalid_denial_binding');
+    }
+  });
+
   test('the token of another gateway is refused', async () => {
     const request = await denialOf('elsewhere', { at: other });
     expectProblem(await call('POST', 'requests', request), 400, 'invalid_denial_binding');
@@ -308,6 +321,34 @@ describe('who may ask', () => {
     expectProblem(await call('GET', `requests/${id}`, undefined, { at: sibling }), 404, 'unknown_task');
     const reached = await call('GET', `requests/${id}`, undefined, { at, headers: { 'X-API-Key': as.key } });
     expect(reached).toMatchObject({ status: 200, body: { task: { id, status: 'pending' } } });
+  });
+
+  test('each sub-tenant of a user is told its own observation and task, and not those of the other', async () => {
+    const { tenantId, as, providerId, providerName } = await decidingWorld(server);
+    const one = { tenantId, subTenantId: 'one' };
+    const two = { tenantId, subTenantId: 'two' };
+    const points = [];
+    for (const place of [one, two]) {
+      const headers = { 'X-API-Key': (await keyIn(server, place)).key };
+      const body = { name: place.subTenantId, ...place, providerIds: [providerId], enforcement: 'enforce' };
+      const { id } = await server.ok('POST', '/v1/gateways', { as, body });
+      points.push({ place, sent: { at: { ...world, gatewayId: id }, headers } });
+    }
+    const user = await memberWithToken(server, one, 'viewer');
+    await joinPlace(server, user, { place: two, role: 'viewer' });
+    const evaluation = {
+      subject: { type: 'user', id: user.id },
+      action: { name: 'call' },
+      resource: { type: 'tool', id: 'drop', properties: { provider: providerName } },
+    };
+    for (const { place, sent } of points) {
+      const { context } = await requestable(evaluation, sent);
+      expect(await server.ok('GET', `/v1/runtime-observations/${context.observation_id}`, { as })).toMatchObject(place);
+      const { binding_token, expires_at } = context.access_request;
+      const answered = await call('POST', 'requests', { ...evaluation, denial: { binding_token, expires_at } }, sent);
+      expect(answered.status, answered.text).toBe(202);
+      expect(await statusOf(answered.body.task.id, sent)).toEqual(answered.body);
+    }
   });
 });
 

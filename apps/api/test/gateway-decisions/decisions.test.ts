@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type TestServer, startTestServer } from '../support/server.ts';
-import { type DecidingWorld, decidingWorld } from './sessions.ts';
+import { type DecidingWorld, decidingWorld, ODD_KEY_IDS, unsignedToken } from './sessions.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -94,6 +94,14 @@ test("the gateway's manifest decides about what is in the inventory", async () =
   });
   await server.ok('PUT', `/v1/gateways/${world.gatewayId}`, { as: world.as, body: { manifestId: id } });
   expect((await decide(world)).body).toMatchObject({ allowed: false, reason: 'manifest' });
+});
+
+test('a token with an id of its key that is no id is refused, and is no failure', async () => {
+  const world = await decidingWorld(server);
+  for (const kid of ODD_KEY_IDS) {
+    const { status, body } = await decide(world, { token: unsignedToken('qm-session+jwt', kid) });
+    expect({ kid, status, code: body.code }).toEqual({ kid, status: 401, code: 'session_token_invalid' });
+  }
 });
 
 test('tokens that are missing, tampered with, of another gateway or of an ended session are refused', async () => {

@@ -49,3 +49,23 @@ export async function decidingWorld(
   const session = await server.ok('POST', `/v1/gateways/${gatewayId}/sessions`, { as, body: options.session ?? {} });
   return { as, accountId, tenantId, gatewayId, providerId, providerName, session, token: session.token };
 }
+
+/** A text in the form of a token, with a header that says it was signed by the given key. Nobody signed it. */
+export function unsignedToken(typ: string, kid: unknown): string {
+  const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
+  return `${encoded({ alg: 'ES256', typ, kid })}.${encoded({})}.AAAA`;
+}
+
+/** What the header of a token may have as the id of a key, besides a text that can be looked up. */
+export const ODD_KEY_IDS: readonly unknown[] = [
+  [],
+  ['sig'],
+  {},
+  5,
+  true,
+  null,
+  '',
+  'sig_\0',
+  '\ud800',
+  'x'.repeat(2000),
+];

@@ -1,5 +1,5 @@
 import { client } from '@quartermaster/client/client.gen.ts';
-import { takeAnswer } from '../early.ts';
+import { takeAnswer, USER_HEADER } from '../early.ts';
 import { BASE_PATH } from './base-path.ts';
 import { ApiProblem } from './problem.ts';
 
@@ -22,13 +22,14 @@ export function configureClient(): void {
     // The client passes requests alone.
     fetch: (input) => {
       const request = input as Request;
-      return (request.method === 'GET' && takeAnswer(request.url)) || fetch(request);
+      const user = request.headers.get(USER_HEADER);
+      return (request.method === 'GET' && takeAnswer(request.url, user)) || fetch(request);
     },
   });
   client.interceptors.request.use((request) => {
     // The page finds out by this request that another user has signed in.
     const asksWho = pathOf(request) === '/v1/me';
-    if (shownUser !== null && !asksWho) request.headers.set('X-Quartermaster-User', shownUser);
+    if (shownUser !== null && !asksWho) request.headers.set(USER_HEADER, shownUser);
     if (!UNSAFE_METHODS.has(request.method)) return request;
     // A page of another origin cannot set this header without the server's consent.
     request.headers.set('X-Quartermaster-Console', '1');

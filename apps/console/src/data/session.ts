@@ -29,7 +29,7 @@ export async function askConsole(
   { method = 'GET', signal }: { method?: 'GET' | 'POST' | 'DELETE'; signal?: AbortSignal },
 ): Promise<{ answer: Response; body: unknown }> {
   const url = `${BASE_PATH}/console/${path}`;
-  const early = method === 'GET' ? takeAnswer(url) : undefined;
+  const early = method === 'GET' ? takeAnswer(url, null) : undefined;
   const options = {
     method,
     ...(method !== 'GET' && { headers: { 'X-Quartermaster-Console': '1' } }),

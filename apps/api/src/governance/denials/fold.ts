@@ -65,8 +65,8 @@ export type DecisionBatch = {
 
 type Limits = Pick<AggregationLimits, 'observations' | 'tenantLimits'>;
 
-/** Identifies what a denial is about, at the place where it is observed. */
-type DeniedSubject = Pick<NotedDenial, 'providerId' | 'kind' | 'name' | 'account'>;
+/** Identifies what was denied to whom, and at which place. */
+type DeniedSubject = Pick<NotedDenial, 'place' | 'providerId' | 'kind' | 'name' | 'account'>;
 
 /**
  * Adds a batch of decisions of a tenant to the counts and to the observations, in a transaction with the tenant's lock. A batch

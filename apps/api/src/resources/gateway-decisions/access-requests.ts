@@ -78,13 +78,13 @@ export const ACCESS_REQUEST: Dialect = {
   questionsIn: () => DECISIONS,
   async answer(request) {
     const body = request.body as RequestAccessInput;
-    const { services, policy, subjectOf } = request;
+    const { services, policy, reach, subjectOf } = request;
     const observationId = await verifiedObservation(request, body);
     const { type, id, properties } = body.subject;
     if (typeof (await subjectOf(type, id, textOf(properties, 'token'))) === 'string') throw invalidBinding();
-    const tenant = wholeTenant(policy.gateway.tenantId);
-    const task = await findLastOperatorTask(services.db, tenant, reviewTask({ id: observationId }), services.now());
-    const observation = await findObservation(services.db, tenant, observationId);
+    const scope = reach ?? wholeTenant(policy.gateway.tenantId);
+    const task = await findLastOperatorTask(services.db, scope, reviewTask({ id: observationId }), services.now());
+    const observation = await findObservation(services.db, scope, observationId);
     if (!task || !observation) throw new ApiError('not_requestable', 'What was denied is not known any more.');
     const answer = answerOf(request, task, observation);
     noteRequest(request, task);

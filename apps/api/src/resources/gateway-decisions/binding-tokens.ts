@@ -51,7 +51,7 @@ export class BindingTokens {
   async verify(point: string, token: string): Promise<Binding> {
     try {
       const { kid } = decodeProtectedHeader(token);
-      const key = kid === undefined ? 'unknown' : await verificationKey(this.#services, kid);
+      const key = await verificationKey(this.#services, kid);
       if (typeof key === 'string') throw invalidBinding();
       const { payload } = await jwtVerify<Binding>(token, key, {
         algorithms: [SIGNING_ALGORITHM],

@@ -105,8 +105,7 @@ export class DecisionLog {
 
   /** The id of the observation that counts a denial. Waits a moment for a new one. Null if there is none yet. */
   async observationOf(decided: Decided): Promise<string | null> {
-    const { tenantId } = decided.place;
-    const key = keyOf(decided, { tenantId, name: boundedName(decided.name) });
+    const key = keyOf(decided, boundedName(decided.name));
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
     if (decided.providerId === null || this.#waiters.size >= MAX_WAITING) return null;
@@ -172,15 +171,14 @@ export class DecisionLog {
     const folded = await inTransaction(db, (trx) => foldDecisions(trx, tenantId, { batch, limits }, now()), {
       lockTenant: tenantId,
     });
-    for (const { subject, observationId } of folded)
-      this.#ids.set(keyOf(subject, { tenantId, name: subject.name }), observationId);
+    for (const { subject, observationId } of folded) this.#ids.set(keyOf(subject, subject.name), observationId);
   }
 
   #addDenial(waiting: Waiting, decided: Decided, time: string): void {
     const { place, gatewayId, account, kind, reason, attempts, sessionId, providerId } = decided;
     if (reason === null || providerId === null) return;
     const name = boundedName(decided.name);
-    const key = `${gatewayId} ${keyOf(decided, { tenantId: place.tenantId, name })}`;
+    const key = `${gatewayId} ${keyOf(decided, name)}`;
     const known = waiting.denials.get(key);
     if (known) {
       known.count += attempts;
@@ -198,7 +196,7 @@ export class DecisionLog {
   #addCall(waiting: Waiting, decided: Decided & { providerId: string }, time: string): void {
     const { place, providerId, account, kind, attempts } = decided;
     const name = boundedName(decided.name);
-    const key = `${place.subTenantId ?? ''} ${keyOf(decided, { tenantId: place.tenantId, name })}`;
+    const key = keyOf(decided, name);
     const known = waiting.calls.get(key);
     if (known) {
       known.count += attempts;
@@ -271,10 +269,15 @@ function addToSession(waiting: Waiting, { sessionId, reason, attempts }: Decided
   session.lastAt = now;
 }
 
-/** @param at.name as it is observed. `boundedName` would escape what it has escaped before. */
+/**
+ * The place belongs to it: the denials of a user are observed at the place of the gateway, and one sub-tenant must not be told the
+ * observation of another.
+ *
+ * @param name as it is observed. `boundedName` would escape what it has escaped before.
+ */
 function keyOf(
-  { providerId, kind, account }: Pick<Decided, 'providerId' | 'kind' | 'account'>,
-  { tenantId, name }: { tenantId: string; name: string },
+  { place, providerId, kind, account }: Pick<Decided, 'place' | 'providerId' | 'kind' | 'account'>,
+  name: string,
 ): string {
-  return JSON.stringify([tenantId, account, providerId, kind, name]);
+  return JSON.stringify([place.tenantId, place.subTenantId, account, providerId, kind, name]);
 }

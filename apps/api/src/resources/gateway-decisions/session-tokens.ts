@@ -37,7 +37,7 @@ export class SessionTokens {
     if (token.length > TOKEN_MAX_LENGTH) return null;
     try {
       const { kid } = decodeProtectedHeader(token);
-      const key = kid === undefined ? 'unknown' : await verificationKey(this.#services, kid);
+      const key = await verificationKey(this.#services, kid);
       if (typeof key === 'string') return null;
       const { payload } = await jwtVerify<Payload>(token, key, {
         algorithms: [SIGNING_ALGORITHM],

@@ -58,17 +58,22 @@ export async function jwks(services: KeyServices): Promise<{ keys: PublicJwk[] }
 /** Public keys by id, for each secret box. A signing key never changes. */
 const verificationKeys = new WeakMap<SecretBox, Map<string, CryptoKey>>();
 
+/** The form of the ids of signing keys. */
+const KEY_ID = /^sig_[0-9A-Z]{26}$/i;
+
 /**
  * The public key of one of our signing keys, even if it is no longer published. It is derived from the private half, because
  * only the holder of QM_SECRET_KEY can seal that. An attacker with write access to the database could replace the stored
  * public half.
  *
+ * @param kid as a token says it: not necessarily a text. Databases refuse some of the others, and texts with a zero byte
  * @returns `unknown` for an id that is not in the database; `unreadable` if no configured key opens the private half
  */
 export async function verificationKey(
   { db, secrets }: Pick<KeyServices, 'db' | 'secrets'>,
-  kid: string,
+  kid: unknown,
 ): Promise<CryptoKey | 'unknown' | 'unreadable'> {
+  if (typeof kid !== 'string' || !KEY_ID.test(kid)) return 'unknown';
   const cache = verificationKeys.get(secrets) ?? new Map<string, CryptoKey>();
   verificationKeys.set(secrets, cache);
   const cached = cache.get(kid);
