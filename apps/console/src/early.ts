@@ -59,7 +59,7 @@ async function ask(path: string, user: string | null = null): Promise<unknown> {
   const key = keyOf(url);
   if (askedByPage.has(key)) return undefined;
   const asked = fetch(url, user === null ? {} : { headers: { [USER_HEADER]: user } });
-  // Whoever takes the answer reads its body, too.
+  // The body is read here, and by the request that takes the answer.
   const copy = asked.then((answer) => answer.clone());
   copy.catch(() => {});
   answers.set(key, { answer: copy, user });

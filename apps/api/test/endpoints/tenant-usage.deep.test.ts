@@ -6,9 +6,10 @@ import { removeUnusedGrants } from '../../src/resources/gateway-sessions/unused-
 import { removeExpiredKeys } from '../../src/http/idempotency/expiry.ts';
 import { dropUnreadableAnswers } from '../../src/http/idempotency/reseal.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
-import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { memberWithToken, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import { checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
+import { newTenant } from './limited-tenant.ts';
 
 let server: Endpoints;
 beforeAll(async () => {
@@ -16,22 +17,6 @@ beforeAll(async () => {
 });
 
 checkCoverageAfterAll(() => server);
-
-/** A tenant with an account that has every scope: one account and one key are used. */
-async function newTenant() {
-  const tenantId = unique('tenant');
-  const { key } = await accountWithKey(server, { tenantId });
-  return { tenantId, as: { key }, ...limitsOf(tenantId, { key }) };
-}
-
-/** Reads and sets the limits of a tenant. */
-function limitsOf(tenantId: string, as: { key: string }) {
-  return {
-    setLimits: (limits: object): Promise<Body> =>
-      server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: limits }),
-    usage: (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as }),
-  };
-}
 
 describe('regression: stored bytes', () => {
   const HOUR_MS = 3_600_000;
@@ -49,7 +34,7 @@ describe('regression: stored bytes', () => {
   };
 
   test('answers that are stored for an Idempotency-Key count until they are removed or replaced', async () => {
-    const tenant = await newTenant();
+    const tenant = await newTenant(server);
     const { as, setLimits, usage } = tenant;
     const create = (key: string, name: string) =>
       server.call('POST', '/v1/service-accounts', { as, body: { name }, headers: { 'idempotency-key': key } });
@@ -86,7 +71,7 @@ describe('regression: stored bytes', () => {
   });
 
   test('an operation that calls another server is refused at the limit before the call, and its stored answer counts', async () => {
-    const tenant = await newTenant();
+    const tenant = await newTenant(server);
     const { as, setLimits } = tenant;
     const peer = await startPeer((_req, res) => res.end('{"object":"list","data":[]}'));
     const body = { name: 'models', kind: 'llm', baseUrl: peer.url };
@@ -105,13 +90,13 @@ describe('regression: stored bytes', () => {
   });
 
   test('answers that are kept for the users of a tenant count together, apart from the tenant, until they are removed', async () => {
-    const tenant = await newTenant();
+    const tenant = await newTenant(server);
     const { tenantId } = tenant;
     const [one, other] = [
       await memberWithToken(server, { tenantId }, 'admin'),
       await memberWithToken(server, { tenantId }, 'admin'),
     ];
-    const stranger = await memberWithToken(server, { tenantId: (await newTenant()).tenantId }, 'admin');
+    const stranger = await memberWithToken(server, { tenantId: (await newTenant(server)).tenantId }, 'admin');
     const write = (
       { token }: { token: string },
       headers: Record<string, string> = { 'idempotency-key': unique('key') },
@@ -147,7 +132,7 @@ describe('regression: stored bytes', () => {
   });
 
   test('stored answers that are dropped because their secret key is lost do not count any more', async () => {
-    const tenant = await newTenant();
+    const tenant = await newTenant(server);
     const { as } = tenant;
     const headers = { 'idempotency-key': unique('key') };
     await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' }, headers });
@@ -157,7 +142,7 @@ describe('regression: stored bytes', () => {
   });
 
   test('each new set of grants of sessions counts until it is removed', async () => {
-    const tenant = await newTenant();
+    const tenant = await newTenant(server);
     const { tenantId, as, setLimits, usage } = tenant;
     const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
     const declare = (name: string) =>

@@ -5,10 +5,10 @@ import { newTenant as governedTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
-import type { Body } from '../support/server.ts';
 import { modelRequestLogs } from '../telemetry/otlp/wire.ts';
 import { sendSpans } from '../telemetry/traces/sending.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+import { limitsOf, newTenant } from './limited-tenant.ts';
 
 let server: Endpoints;
 beforeAll(async () => {
@@ -24,24 +24,8 @@ const REFUSALS = OPERATIONS.flatMap(({ operation: { operationId, errors } }) => 
 });
 checkCoverageAfterAll(() => server, REFUSALS);
 
-/** A tenant with an account that has every scope: one account and one key are used. */
-async function newTenant() {
-  const tenantId = unique('tenant');
-  const { key } = await accountWithKey(server, { tenantId });
-  return { tenantId, as: { key }, ...limitsOf(tenantId, { key }) };
-}
-
-/** Reads and sets the limits of a tenant. */
-function limitsOf(tenantId: string, as: { key: string }) {
-  return {
-    setLimits: (limits: object): Promise<Body> =>
-      server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: limits }),
-    usage: (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as }),
-  };
-}
-
 test('get_tenant_usage shows the default limits, and what is used', async () => {
-  const { tenantId, usage } = await newTenant();
+  const { tenantId, usage } = await newTenant(server);
   const { tenantId: shown, ...quotas } = await usage();
   expect(shown).toBe(tenantId);
   for (const [name, limit] of Object.entries(DEFAULT_TENANT_LIMITS)) {
@@ -66,7 +50,7 @@ test('get_tenant_usage counts the traces that a shorter retention would remove',
 });
 
 test('update_tenant_limits sets a limit, keeps the others, and null restores the default', async () => {
-  const { tenantId, setLimits } = await newTenant();
+  const { tenantId, setLimits } = await newTenant(server);
   expect(await setLimits({ providers: 3, gateways: 4 })).toMatchObject({
     providers: { limit: 3, isDefault: false },
     gateways: { limit: 4 },
@@ -91,7 +75,7 @@ test('update_tenant_limits sets a limit, keeps the others, and null restores the
 });
 
 test('only platform administrators set limits; callers who reach the whole tenant see its usage', async () => {
-  const { tenantId, as } = await newTenant();
+  const { tenantId, as } = await newTenant(server);
   const limits = `/v1/tenants/${tenantId}/limits`;
   expectProblem(await server.call('PUT', limits, { as, body: {} }), 403, 'platform_administrator_required');
   const missing = await server.call('PUT', '/v1/tenants/none/limits', { as: server.admin, body: {} });
@@ -113,7 +97,7 @@ const CREATIONS: Record<string, { resource: string; create: (id: string) => [pat
 test.each(Object.entries(CREATIONS))(
   '%s beyond the limit of the tenant is refused, and succeeds after a deletion',
   async (_, row) => {
-    const { tenantId, as, setLimits, usage } = await newTenant();
+    const { tenantId, as, setLimits, usage } = await newTenant(server);
     const { used } = (await usage())[row.resource];
     await setLimits({ [row.resource]: used + 2 });
     const send = (id: string) => {
@@ -134,7 +118,7 @@ test.each(Object.entries(CREATIONS))(
 
 describe('the other limits', () => {
   test('API keys: expired and revoked ones do not count, and a rotation without overlap needs no room', async () => {
-    const { as, setLimits, usage } = await newTenant();
+    const { as, setLimits, usage } = await newTenant(server);
     const account = await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' } });
     const path = `/v1/service-accounts/${account.id}/keys`;
     const mint = (more: object = {}) => server.call('POST', path, { as, body: { scopes: ['traces:write'], ...more } });
@@ -157,7 +141,7 @@ describe('the other limits', () => {
   });
 
   test('inventory items: creating one by one', async () => {
-    const { as, setLimits } = await newTenant();
+    const { as, setLimits } = await newTenant(server);
     const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
     await setLimits({ inventoryItems: 1 });
     const add = (name: string) =>
@@ -191,7 +175,7 @@ describe('the other limits', () => {
   });
 
   test('open sessions: a revoked one does not count', async () => {
-    const { as, setLimits } = await newTenant();
+    const { as, setLimits } = await newTenant(server);
     const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [] } });
     await setLimits({ openSessions: 1 });
     const path = `/v1/gateways/${gateway.id}/sessions`;
@@ -204,7 +188,7 @@ describe('the other limits', () => {
   });
 
   test('stored bytes: manifests, spans and log records count, and all are refused at the limit', async () => {
-    const { as, setLimits, usage } = await newTenant();
+    const { as, setLimits, usage } = await newTenant(server);
     const publish = (note: string) =>
       server.call('POST', '/v1/manifests', { as, body: { kind: 'agent', name: 'agent', spec: { 'x-note': note } } });
     const { used: before } = (await usage()).storedBytes;
@@ -225,7 +209,7 @@ describe('the other limits', () => {
   });
 
   test('stored bytes: the version of a manifest that declares a channel', async () => {
-    const { as, setLimits } = await newTenant();
+    const { as, setLimits } = await newTenant(server);
     const body = { kind: 'agent', name: 'support', spec: {} };
     const manifest = await server.ok('POST', '/v1/manifests', { as, body });
     const attributes = {
@@ -286,7 +270,7 @@ async function tenantWithRecords() {
     'a long address of a gateway': ['PUT', `/v1/gateways/${gateway.id}`, { url }],
     'a reopened observation': ['PUT', `${observations}/${reviewed.id}`, { status: 'open' }],
   };
-  const limits = limitsOf(tenantId, as);
+  const limits = limitsOf(server, tenantId, as);
   return { ...governed, ...limits, as, writes, keys, key, account, provider, item, items, reviewed, undecided };
 }
 
@@ -355,7 +339,7 @@ describe('records count as stored bytes', () => {
   });
 
   test('a sync that finds more than there is room for fails, and changes nothing', async () => {
-    const { as, setLimits, usage } = await newTenant();
+    const { as, setLimits, usage } = await newTenant(server);
     const models = Array.from({ length: 200 }, (_, index) => ({ id: `model-${index}`, object: 'model' }));
     const peer = await startPeer((_req, res) => res.end(JSON.stringify({ object: 'list', data: models })));
     const provider = await server.ok('POST', '/v1/providers', {
@@ -374,7 +358,7 @@ describe('records count as stored bytes', () => {
 });
 
 test('sub-tenants and memberships beyond their limits are refused', async () => {
-  const { tenantId, as, setLimits, usage } = await newTenant();
+  const { tenantId, as, setLimits, usage } = await newTenant(server);
   const inSubTenant = (subTenantId: string) =>
     server.call('POST', '/v1/service-accounts', { as, body: { name: 'agent', tenantId, subTenantId } });
   const invite = () => {
